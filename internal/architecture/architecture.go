@@ -48,15 +48,15 @@ func Floors() [][]Room {
 			{"fleet", YourMachine, "many nodes side by side"},
 			{"obtain", YourMachine, "downloads, releases, registries, cache"},
 		},
+		{{"plan", YourMachine, "steps that can be previewed"}},
 		{
 			{"agent", Node, "gRPC services, swap transaction, captures"},
 			{"node", YourMachine, "the handle on a node: SSH, transfer, runtime"},
+			{"vm", YourMachine, "Windows VMs: install media, disks, QEMU"},
 		},
-		{{"plan", YourMachine, "steps that can be previewed"}},
 		{
 			{"setup", YourMachine, "a bare Windows becomes manageable"},
 			{"push", YourMachine, "binaries onto nodes, at every change"},
-			{"vm", YourMachine, "Windows VMs: install media, disks, QEMU"},
 		},
 		{
 			{"join", YourMachine, "into the cluster and out of it"},

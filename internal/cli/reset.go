@@ -79,7 +79,7 @@ func (a *app) runReset(ctx context.Context, o *resetOptions) error {
 		options := options
 		// Restore the settings that a trace has changed before reset removes the things that
 		// join installed.
-		options.Before = trace.Off(trace.Options{NoRestart: true, Holder: options.Holder})
+		options.Before = trace.Off(n, trace.Options{NoRestart: true, Holder: options.Holder})
 		return join.RunReset(ctx, n, doc, options, r)
 	})
 	return a.printSteps(results, "nothing of swdt join is on this machine")

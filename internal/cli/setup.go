@@ -46,11 +46,11 @@ func (a *app) runSetup(ctx context.Context, o *setupOptions) error {
 		return err
 	}
 	s.warnOfOtherMeanings()
-	options := plan.Options{DryRun: a.global.dryRun, AllowReboot: o.allowReboot}
 	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document,
 		r ui.Reporter) (plan.Result, error) {
-		steps := setup.Steps(doc.Node.Spec.Setup, setup.Options{Resolve: doc.Resolve})
-		done, err := plan.Run(ctx, n, steps, options, r)
+		steps := setup.Steps(n, doc.Node.Spec.Setup, setup.Options{Resolve: doc.Resolve})
+		options := plan.Options{Machine: n, DryRun: a.global.dryRun, AllowReboot: o.allowReboot}
+		done, err := plan.Run(ctx, steps, options, r)
 		return plan.Result{Steps: done}, err
 	})
 	return a.printSteps(results, "the node file has no spec.setup")

@@ -141,7 +141,8 @@ func (a *app) runTraceOff(ctx context.Context, services []string, o *traceOption
 		trace.Off)
 }
 
-func (a *app) switchTrace(ctx context.Context, options trace.Options, steps func(trace.Options) []plan.Step) error {
+func (a *app) switchTrace(ctx context.Context, options trace.Options,
+	steps func(*node.Node, trace.Options) []plan.Step) error {
 	s, err := a.begin()
 	if err != nil {
 		return err
@@ -153,7 +154,8 @@ func (a *app) switchTrace(ctx context.Context, options trace.Options, steps func
 		}
 		options := options
 		options.Spec = doc.Node.Spec.Kubernetes
-		done, err := plan.Run(ctx, n, steps(options), plan.Options{DryRun: a.global.dryRun, Holder: options.Holder}, r)
+		done, err := plan.Run(ctx, steps(n, options),
+			plan.Options{Machine: n, DryRun: a.global.dryRun, Holder: options.Holder}, r)
 		return plan.Result{Steps: done}, err
 	})
 	return a.printSteps(results, "")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/vm"
 	"github.com/swdt-dev/swdt/internal/vm/network"
@@ -137,7 +138,7 @@ var errNeedsRoot = errors.New("a step needs root's rights: run the printed comma
 
 // runNetworkSteps runs the steps of each VM, one VM after the other: they may share a network.
 func (a *app) runNetworkSteps(
-	ctx context.Context, documents []config.Document, steps func(network.Docker, network.Wanted) ([]network.Step, error),
+	ctx context.Context, documents []config.Document, steps func(network.Docker, network.Wanted) ([]plan.Step, error),
 ) error {
 	docker := a.docker()
 	ctx, cancel := a.global.bounded(ctx)

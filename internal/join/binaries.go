@@ -72,13 +72,13 @@ func kubernetesFiles(j *joining) *binaries {
 
 func (s *binaries) Name() string { return s.name }
 
-func (s *binaries) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	result, err := s.inspect(ctx, n)
+func (s *binaries) Plan(ctx context.Context) (plan.Change, error) {
+	result, err := s.inspect(ctx, s.node)
 	if err != nil {
 		return plan.Change{}, err
 	}
 	if s.name == stepContainerdFiles {
-		if s.exchanges, err = exchangesConfiguration(ctx, n, result); err != nil {
+		if s.exchanges, err = exchangesConfiguration(ctx, s.node, result); err != nil {
 			return plan.Change{}, err
 		}
 	}
@@ -107,15 +107,15 @@ func (s *binaries) Plan(ctx context.Context, n *node.Node) (plan.Change, error) 
 	return plan.Change{Needed: len(parts) > 0, Summary: strings.Join(parts, ", ")}, nil
 }
 
-func (s *binaries) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
-	found, err := s.push(ctx, n, true, r)
+func (s *binaries) Apply(ctx context.Context, r ui.Reporter) (plan.Outcome, error) {
+	found, err := s.push(ctx, s.node, true, r)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	if s.restarted, err = s.clock(ctx, n); err != nil {
+	if s.restarted, err = s.clock(ctx, s.node); err != nil {
 		return plan.Outcome{}, err
 	}
-	err = update(ctx, n, func(r *record) {
+	err = update(ctx, s.node, func(r *record) {
 		for _, c := range found.Components {
 			s.note(r, c)
 		}
@@ -124,7 +124,7 @@ func (s *binaries) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan
 		return plan.Outcome{}, err
 	}
 	s.exchanges = false
-	done, err := s.push(ctx, n, false, r)
+	done, err := s.push(ctx, s.node, false, r)
 	if err != nil || !replacesContainerd(done) {
 		return plan.Outcome{}, err
 	}
@@ -133,7 +133,7 @@ func (s *binaries) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan
 		outcome.Message = "config.toml is from the new containerd"
 	}
 	// The push has restarted containerd, so a restart that was pending is done.
-	return outcome, update(ctx, n, func(r *record) { r.dropRestart(containerdName) })
+	return outcome, update(ctx, s.node, func(r *record) { r.dropRestart(containerdName) })
 }
 
 // note records a program before the push creates or replaces it.
@@ -245,8 +245,8 @@ func (s *binaries) resolve(ctx context.Context, wish artifact.Wish) (artifact.Se
 	return set, nil
 }
 
-func (s *binaries) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
-	r, err := load(ctx, n)
+func (s *binaries) PlanUndo(ctx context.Context) (plan.Change, error) {
+	r, err := load(ctx, s.node)
 	if err != nil {
 		return plan.Change{}, err
 	}
@@ -255,23 +255,23 @@ func (s *binaries) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, err
 
 // Undo removes the programs that did not exist before the join, the previous programs that the node
 // kept for a rollback, and the remains of interrupted pushes.
-func (s *binaries) Undo(ctx context.Context, n *node.Node, reporter ui.Reporter) (plan.Outcome, error) {
-	r, err := load(ctx, n)
+func (s *binaries) Undo(ctx context.Context, reporter ui.Reporter) (plan.Outcome, error) {
+	r, err := load(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
 	// An empty push finishes a transaction that an interrupted run left.
 	idle := config.Document{Node: v1alpha1.Node{Metadata: s.doc.Node.Metadata}}
-	if _, err := push.Push(ctx, n, idle, push.Options{Sources: s.options.Sources, Holder: s.options.Holder,
+	if _, err := push.Push(ctx, s.node, idle, push.Options{Sources: s.options.Sources, Holder: s.options.Holder,
 		Locked: true}, reporter); err != nil {
 		return plan.Outcome{}, err
 	}
 	for _, file := range r.filesOf(s.name) {
-		if err := removeProgram(ctx, n, file); err != nil {
+		if err := removeProgram(ctx, s.node, file); err != nil {
 			return plan.Outcome{}, err
 		}
 	}
-	return plan.Outcome{}, update(ctx, n, func(r *record) { r.dropFiles(s.name) })
+	return plan.Outcome{}, update(ctx, s.node, func(r *record) { r.dropFiles(s.name) })
 }
 
 func removeProgram(ctx context.Context, n *node.Node, file fileRecord) error {

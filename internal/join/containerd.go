@@ -38,12 +38,12 @@ func (s *containerdService) wanted() *agentv1.ServiceConfig {
 	}
 }
 
-func (s *containerdService) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	is, change, err := compareRegistration(ctx, n, s.wanted())
+func (s *containerdService) Plan(ctx context.Context) (plan.Change, error) {
+	is, change, err := compareRegistration(ctx, s.node, s.wanted())
 	if err != nil {
 		return plan.Change{}, err
 	}
-	r, err := load(ctx, n)
+	r, err := load(ctx, s.node)
 	if err != nil {
 		return plan.Change{}, err
 	}
@@ -57,31 +57,31 @@ func (s *containerdService) Plan(ctx context.Context, n *node.Node) (plan.Change
 	return change, nil
 }
 
-func (s *containerdService) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
-	if err := s.noteData(ctx, n); err != nil {
+func (s *containerdService) Apply(ctx context.Context, r ui.Reporter) (plan.Outcome, error) {
+	if err := s.noteData(ctx, s.node); err != nil {
 		return plan.Outcome{}, err
 	}
-	if err := register(ctx, n, s.wanted()); err != nil {
+	if err := register(ctx, s.node, s.wanted()); err != nil {
 		return plan.Outcome{}, err
 	}
-	rec, err := load(ctx, n)
+	rec, err := load(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
 	if rec.pending(containerdName) {
 		r.Step("restarting containerd")
-		err = restart(ctx, n, containerdName)
+		err = restart(ctx, s.node, containerdName)
 	} else {
 		r.Step("starting containerd")
-		err = start(ctx, n, containerdName)
+		err = start(ctx, s.node, containerdName)
 	}
 	if err == nil {
-		err = s.awaitCRI(ctx, n, r)
+		err = s.awaitCRI(ctx, s.node, r)
 	}
 	if err != nil {
-		return plan.Outcome{}, s.failed(ctx, n, stepContainerdService, containerdName, err)
+		return plan.Outcome{}, s.failed(ctx, s.node, stepContainerdService, containerdName, err)
 	}
-	return plan.Outcome{}, update(ctx, n, func(r *record) { r.dropRestart(containerdName) })
+	return plan.Outcome{}, update(ctx, s.node, func(r *record) { r.dropRestart(containerdName) })
 }
 
 // noteData records that containerd's data folder has only containerd's data. If the folder
@@ -118,8 +118,8 @@ func (s *containerdService) awaitCRI(ctx context.Context, n *node.Node, r ui.Rep
 	}).Wait(ctx)
 }
 
-func (s *containerdService) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
-	r, err := load(ctx, n)
+func (s *containerdService) PlanUndo(ctx context.Context) (plan.Change, error) {
+	r, err := load(ctx, s.node)
 	change := serviceUndoChange(r, containerdName)
 	if change.Needed && keepsOurs(r) {
 		change.Summary = "remove all pods and images; " + change.Summary
@@ -127,23 +127,23 @@ func (s *containerdService) PlanUndo(ctx context.Context, n *node.Node) (plan.Ch
 	return change, err
 }
 
-func (s *containerdService) Undo(ctx context.Context, n *node.Node, reporter ui.Reporter) (plan.Outcome, error) {
-	r, err := load(ctx, n)
+func (s *containerdService) Undo(ctx context.Context, reporter ui.Reporter) (plan.Outcome, error) {
+	r, err := load(ctx, s.node)
 	if err == nil && keepsOurs(r) {
-		err = clearContainers(ctx, n, reporter)
+		err = clearContainers(ctx, s.node, reporter)
 	}
 	if err != nil {
 		return plan.Outcome{}, err
 	}
 	outcome := plan.Outcome{}
-	there, err := smallfile.Exists(ctx, n, containerdData)
+	there, err := smallfile.Exists(ctx, s.node, containerdData)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
 	if there && !keepsOurs(r) {
 		outcome.Message = s.reset.keeps("it was there before the join, and has the images of pods", containerdData)
 	}
-	return outcome, unregister(ctx, n, containerdName)
+	return outcome, unregister(ctx, s.node, containerdName)
 }
 
 func stopped(s *agentv1.ServiceReply) bool {

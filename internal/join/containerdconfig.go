@@ -32,45 +32,45 @@ func (s *containerdConfig) FollowUp() string {
 	return "generate " + containerdToml + " if the new containerd generates a different one"
 }
 
-func (s *containerdConfig) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
+func (s *containerdConfig) Plan(ctx context.Context) (plan.Change, error) {
 	if s.exchanges { // config.toml is exchanged along with containerd, and compared again after that
 		return plan.Change{}, nil
 	}
-	installed, err := smallfile.Exists(ctx, n, containerdExe)
+	installed, err := smallfile.Exists(ctx, s.node, containerdExe)
 	if err != nil {
 		return plan.Change{}, err
 	}
-	is, err := smallfile.Read(ctx, n, containerdToml)
+	is, err := smallfile.Read(ctx, s.node, containerdToml)
 	missing, traced := errors.Is(err, fault.ErrNotExist), false
 	if err != nil && !missing {
 		return plan.Change{}, err
 	}
 	if !missing {
-		if is, missing, traced, err = untracedFile(ctx, n, containerdToml, is); err != nil {
+		if is, missing, traced, err = untracedFile(ctx, s.node, containerdToml, is); err != nil {
 			return plan.Change{}, err
 		}
 	}
 	if !installed {
-		return s.generate(ctx, n, missing)
+		return s.generate(ctx, s.node, missing)
 	}
-	wanted, err := s.generatedBy(ctx, n, containerdExe, ui.Discard{})
+	wanted, err := s.generatedBy(ctx, s.node, containerdExe, ui.Discard{})
 	switch {
 	case err != nil:
 		return plan.Change{}, err
 	case !missing && keeps(is, wanted):
 		return plan.Change{}, nil
 	case traced:
-		return plan.Change{}, refuse(ctx, n, containerdName, containerdToml)
+		return plan.Change{}, refuse(ctx, s.node, containerdName, containerdToml)
 	case missing:
-		return s.generate(ctx, n, missing)
+		return s.generate(ctx, s.node, missing)
 	}
-	r, err := load(ctx, n)
+	r, err := load(ctx, s.node)
 	if err != nil {
 		return plan.Change{}, err
 	}
 	change := plan.Change{Needed: true, Summary: "change " + containerdToml}
 	if r.file(containerdToml) == nil {
-		change, err = s.generate(ctx, n, missing)
+		change, err = s.generate(ctx, s.node, missing)
 	}
 	if unread, ok := errors.AsType[*windowstext.Error](refusal(is, wanted)); ok {
 		change.Summary += fmt.Sprintf(" (line %d: %s)", unread.Line, unread.Problem())
@@ -96,12 +96,12 @@ func (s *containerdConfig) generate(ctx context.Context, n *node.Node, missing b
 	return plan.Change{Needed: true, Summary: summary}, err
 }
 
-func (s *containerdConfig) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
-	wanted, err := s.generatedBy(ctx, n, containerdExe, r)
+func (s *containerdConfig) Apply(ctx context.Context, r ui.Reporter) (plan.Outcome, error) {
+	wanted, err := s.generatedBy(ctx, s.node, containerdExe, r)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	return plan.Outcome{}, putFile(ctx, n, stepContainerdConfig, containerdToml, wanted, containerdName)
+	return plan.Outcome{}, putFile(ctx, s.node, stepContainerdConfig, containerdToml, wanted, containerdName)
 }
 
 // generatedBy asks a containerd on the node for its default configuration, and adds the
@@ -134,20 +134,20 @@ func (s *containerdConfig) generatedBy(ctx context.Context, n *node.Node, progra
 	return merged, err
 }
 
-func (s *containerdConfig) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
-	r, err := load(ctx, n)
+func (s *containerdConfig) PlanUndo(ctx context.Context) (plan.Change, error) {
+	r, err := load(ctx, s.node)
 	return filesChange(r.filesOf(stepContainerdConfig)), err
 }
 
-func (s *containerdConfig) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
-	r, err := load(ctx, n)
+func (s *containerdConfig) Undo(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
+	r, err := load(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
 	if r.file(containerdToml) != nil {
-		if err := removeExchanged(ctx, n); err != nil {
+		if err := removeExchanged(ctx, s.node); err != nil {
 			return plan.Outcome{}, err
 		}
 	}
-	return plan.Outcome{}, takeFilesBack(ctx, n, stepContainerdConfig)
+	return plan.Outcome{}, takeFilesBack(ctx, s.node, stepContainerdConfig)
 }

@@ -25,37 +25,37 @@ const crictlYAML = "runtime-endpoint: npipe:////./pipe/containerd-containerd\n" 
 
 func (s *crictlConfig) Name() string { return stepCrictl }
 
-func (s *crictlConfig) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	path, err := s.path(ctx, n)
+func (s *crictlConfig) Plan(ctx context.Context) (plan.Change, error) {
+	path, err := s.path(ctx, s.node)
 	if err != nil {
 		return plan.Change{}, err
 	}
-	_, err = smallfile.Read(ctx, n, path)
+	_, err = smallfile.Read(ctx, s.node, path)
 	if errors.Is(err, fault.ErrNotExist) {
 		return plan.Change{Needed: true, Summary: "write " + path}, nil
 	}
 	return plan.Change{}, err
 }
 
-func (s *crictlConfig) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
-	path, err := s.path(ctx, n)
+func (s *crictlConfig) Apply(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
+	path, err := s.path(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
 	folder := folderOf(path)
-	there, err := smallfile.Exists(ctx, n, folder)
+	there, err := smallfile.Exists(ctx, s.node, folder)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
 	if !there {
-		err = update(ctx, n, func(r *record) {
+		err = update(ctx, s.node, func(r *record) {
 			if !r.folder(folder) {
 				r.Folders = append(r.Folders, folderRecord{Path: folder})
 			}
 		})
 	}
 	if err == nil {
-		err = putFile(ctx, n, stepCrictl, path, []byte(crictlYAML))
+		err = putFile(ctx, s.node, stepCrictl, path, []byte(crictlYAML))
 	}
 	return plan.Outcome{}, err
 }
@@ -75,11 +75,11 @@ func (s *crictlConfig) path(ctx context.Context, n *node.Node) (string, error) {
 	return profile + `\.crictl\crictl.yaml`, nil
 }
 
-func (s *crictlConfig) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
-	r, err := load(ctx, n)
+func (s *crictlConfig) PlanUndo(ctx context.Context) (plan.Change, error) {
+	r, err := load(ctx, s.node)
 	return filesChange(r.filesOf(stepCrictl)), err
 }
 
-func (s *crictlConfig) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
-	return plan.Outcome{}, takeFilesBack(ctx, n, stepCrictl)
+func (s *crictlConfig) Undo(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
+	return plan.Outcome{}, takeFilesBack(ctx, s.node, stepCrictl)
 }

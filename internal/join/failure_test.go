@@ -165,7 +165,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
 		l.Machine.ForgetOperations()
-		steps, err := join.Steps(l.doc, l.options())
+		steps, err := join.Steps(l.Node.Node, l.doc, l.options())
 		results, err := l.run(t.Context(), steps, err, true)
 		if err != nil {
 			t.Fatal(err)
@@ -184,7 +184,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 
 func TestMissingFieldsOfTheNodeFileAreNamed(t *testing.T) {
 	doc := config.Document{File: "node.yaml", Line: 3}
-	_, err := join.Steps(doc, join.Options{})
+	_, err := join.Steps(nil, doc, join.Options{})
 	var problems *config.Error
 	if !errors.As(err, &problems) || len(problems.Problems) != 5 {
 		t.Fatalf("got %v", err)
@@ -195,7 +195,7 @@ func TestMissingFieldsOfTheNodeFileAreNamed(t *testing.T) {
 			t.Errorf("%s is not named in\n%v", field, err)
 		}
 	}
-	if _, err := join.Reset(doc, join.ResetOptions{DeleteNode: true}); err == nil {
+	if _, err := join.Reset(nil, doc, join.ResetOptions{DeleteNode: true}); err == nil {
 		t.Error("Reset accepts DeleteNode without a cluster, want an error")
 	}
 }
@@ -205,11 +205,11 @@ func TestMissingFieldsOfTheNodeFileAreNamed(t *testing.T) {
 func TestAFeatureThatNeedsAReboot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
-		steps, err := join.Steps(l.doc, l.options())
+		steps, err := join.Steps(l.Node.Node, l.doc, l.options())
 		if err != nil {
 			t.Fatal(err)
 		}
-		results, err := plan.Run(t.Context(), l.Node.Node, steps, plan.Options{Ordered: true}, ui.Discard{})
+		results, err := plan.Run(t.Context(), steps, plan.Options{Machine: l.Node.Node, Ordered: true}, ui.Discard{})
 		var reboot *plan.RebootRequiredError
 		if !errors.As(err, &reboot) {
 			t.Fatalf("got %v\n%s", err, table(results))

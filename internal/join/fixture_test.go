@@ -151,11 +151,18 @@ func (l *lab) run(ctx context.Context, steps []plan.Step, err error, dryRun bool
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	options := plan.Options{Ordered: true, AllowReboot: true, DryRun: dryRun, Holder: "tester", AwaitReboot: l.awaitReboot}
-	return plan.Run(ctx, l.Node.Node, steps, options, l.story)
+	options := plan.Options{Ordered: true, AllowReboot: true, DryRun: dryRun, Holder: "tester", Machine: rebooted{l.Node.Node, l}}
+	return plan.Run(ctx, steps, options, l.story)
 }
 
-func (l *lab) awaitReboot(ctx context.Context, _ *node.Node, bootID string) error {
+// rebooted is a node that asks often whether it has rebooted.
+type rebooted struct {
+	*node.Node
+	lab *lab
+}
+
+func (r rebooted) AwaitReboot(ctx context.Context, bootID string) error {
+	l := r.lab
 	for {
 		if err := l.Reconnect(ctx); err == nil {
 			facts, err := l.Node.Node.Machine.Facts(ctx, nil)
@@ -172,7 +179,7 @@ func (l *lab) awaitReboot(ctx context.Context, _ *node.Node, bootID string) erro
 // join joins the machine.
 func (l *lab) join() ([]plan.StepResult, error) {
 	l.t.Helper()
-	steps, err := join.Steps(l.doc, l.options())
+	steps, err := join.Steps(l.Node.Node, l.doc, l.options())
 	return l.run(l.t.Context(), steps, err, false)
 }
 
@@ -187,7 +194,7 @@ func (l *lab) mustJoin() []plan.StepResult {
 
 func (l *lab) resetWith(o join.ResetOptions) ([]plan.StepResult, error) {
 	l.t.Helper()
-	steps, err := join.Reset(l.doc, o)
+	steps, err := join.Reset(l.Node.Node, l.doc, o)
 	return l.run(l.t.Context(), steps, err, false)
 }
 

@@ -88,8 +88,8 @@ func (s *folders) security(path string) string {
 	return access.Shared
 }
 
-func (s *folders) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	f, err := s.compare(ctx, n)
+func (s *folders) Plan(ctx context.Context) (plan.Change, error) {
+	f, err := s.compare(ctx, s.node)
 	if err != nil {
 		return plan.Change{}, err
 	}
@@ -199,12 +199,12 @@ func changers(ctx context.Context, n *node.Node, path string) ([]string, error) 
 	return access.OrdinaryChangers(acl.GetSddl()), nil
 }
 
-func (s *folders) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
-	f, err := s.compare(ctx, n)
+func (s *folders) Apply(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
+	f, err := s.compare(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	err = update(ctx, n, func(r *record) {
+	err = update(ctx, s.node, func(r *record) {
 		for _, path := range f.missing {
 			if !r.folder(path) {
 				r.Folders = append(r.Folders, folderRecord{Path: path, Data: containsFold(s.data(), path)})
@@ -215,18 +215,18 @@ func (s *folders) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.
 		return plan.Outcome{}, err
 	}
 	for _, path := range f.changeable {
-		if err := s.protect(ctx, n, path); err != nil {
+		if err := s.protect(ctx, s.node, path); err != nil {
 			return plan.Outcome{}, err
 		}
 	}
 	for _, path := range f.missing {
-		if _, err := n.Files.MakeFolder(ctx, &agentv1.MakeFolderRequest{Path: path,
+		if _, err := s.node.Files.MakeFolder(ctx, &agentv1.MakeFolderRequest{Path: path,
 			Sddl: s.security(path)}); err != nil {
 			return plan.Outcome{}, fmt.Errorf("make %s: %w", path, err)
 		}
 	}
 	for _, path := range f.readable {
-		if err := smallfile.Restrict(ctx, n, path, foldersSDDL); err != nil {
+		if err := smallfile.Restrict(ctx, s.node, path, foldersSDDL); err != nil {
 			return plan.Outcome{}, err
 		}
 	}
@@ -277,8 +277,8 @@ func nothingPlanted(ctx context.Context, n *node.Node, path string) error {
 	return nil
 }
 
-func (s *folders) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
-	r, err := load(ctx, n)
+func (s *folders) PlanUndo(ctx context.Context) (plan.Change, error) {
+	r, err := load(ctx, s.node)
 	if err != nil || len(r.Folders) == 0 {
 		return plan.Change{}, err
 	}
@@ -295,8 +295,8 @@ func (s *folders) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, erro
 	return plan.Change{Needed: true, Summary: summary}, nil
 }
 
-func (s *folders) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
-	taken, err := load(ctx, n)
+func (s *folders) Undo(ctx context.Context, r ui.Reporter) (plan.Outcome, error) {
+	taken, err := load(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
@@ -305,7 +305,7 @@ func (s *folders) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (plan.O
 	var failed error
 	for _, f := range slices.Backward(taken.Folders) {
 		if f.Data {
-			err := removeTree(ctx, n, f.Path)
+			err := removeTree(ctx, s.node, f.Path)
 			if ctx.Err() != nil || lost(err) {
 				return plan.Outcome{}, errors.Join(err, ctx.Err())
 			}
@@ -314,7 +314,7 @@ func (s *folders) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (plan.O
 			}
 			continue
 		}
-		empty, err := removeEmpty(ctx, n, f.Path)
+		empty, err := removeEmpty(ctx, s.node, f.Path)
 		if err != nil {
 			return plan.Outcome{}, err
 		}
@@ -324,7 +324,7 @@ func (s *folders) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (plan.O
 	}
 	if failed != nil { // the next reset tries to remove the remaining folders again
 		slices.Reverse(there)
-		err := update(ctx, n, func(r *record) { r.Folders = there })
+		err := update(ctx, s.node, func(r *record) { r.Folders = there })
 		return plan.Outcome{},
 			errors.Join(fmt.Errorf("%w; a program may still use files there, or the folder has image layers, which "+
 				"only their owner may remove: "+
@@ -333,7 +333,7 @@ func (s *folders) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (plan.O
 	left = deepest(left)
 	slices.Sort(left)
 	return plan.Outcome{Message: s.reset.keeps("it is not empty", left...)},
-		update(ctx, n, func(r *record) { r.Folders = nil })
+		update(ctx, s.node, func(r *record) { r.Folders = nil })
 }
 
 // removeTree removes a folder with everything in it; a missing folder is not an error.

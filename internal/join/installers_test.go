@@ -25,7 +25,7 @@ func TestEachStepIsComparedWithInstallers(t *testing.T) {
 	var names []string
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
-		steps, err := join.Steps(l.doc, l.options())
+		steps, err := join.Steps(l.Node.Node, l.doc, l.options())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func TestEachStepIsComparedWithInstallers(t *testing.T) {
 
 	yes := true
 	names = nil
-	for _, s := range setup.Steps(v1alpha1.Setup{
+	for _, s := range setup.Steps(nil, v1alpha1.Setup{
 		EnableRDP: &yes, ChocoPackages: []string{"vim"}, Features: []string{"Containers"},
 		OpenSSH: &v1alpha1.OpenSSH{AuthorizedKeys: []string{"key.pub"}}, Path: []string{`C:\tools`},
 		Hosts:       []v1alpha1.HostsEntry{{Address: "10.0.0.1", Names: []string{"cp"}}},

@@ -25,6 +25,7 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/transfer"
 	"github.com/swdt-dev/swdt/internal/obtain/artifact"
 	"github.com/swdt-dev/swdt/internal/obtain/source"
@@ -96,22 +97,22 @@ const (
 	stepRecord            = "record"
 )
 
-// Steps returns the steps that make the document's machine a Ready node. They share facts
-// that they have read, so they are for one run on one node. Each step needs all previous
+// Steps returns the steps that make the document's machine, n, a Ready node. They share facts
+// that they have read, so they are for one run. Each step needs all previous
 // steps (plan.Options.Ordered). If the node file lacks something, the error is a
 // *config.Error.
-func Steps(doc config.Document, o Options) ([]plan.Step, error) {
+func Steps(n *node.Node, doc config.Document, o Options) ([]plan.Step, error) {
 	if err := Validate(doc, o); err != nil {
 		return nil, err
 	}
-	return newJoining(doc, o).steps(), nil
+	return newJoining(n, doc, o).steps(), nil
 }
 
 func (j *joining) steps() []plan.Step {
 	return append(j.preparation(), &kubeadmJoin{j}, &kubelet{j}, &ready{j})
 }
 
-func newJoining(doc config.Document, o Options) *joining {
+func newJoining(n *node.Node, doc config.Document, o Options) *joining {
 	if o.Sources == nil {
 		o.Sources = source.NewSet(source.Options{})
 	}
@@ -125,7 +126,7 @@ func newJoining(doc config.Document, o Options) *joining {
 		o.ReadyTimeout = DefaultReadyTimeout
 	}
 	spec := doc.Node.Spec.Kubernetes
-	return &joining{doc: doc, options: o, spec: spec, sets: map[artifact.Component]artifact.Set{}}
+	return &joining{node: n, doc: doc, options: o, spec: spec, sets: map[artifact.Component]artifact.Set{}}
 }
 
 // Validate returns a *config.Error if the node file lacks something that a join

@@ -17,6 +17,7 @@ import (
 
 // joining is the state that the steps of one run on one node share.
 type joining struct {
+	node    *node.Node // nil: the steps are only counted or named
 	doc     config.Document
 	options Options
 	reset   ResetOptions
@@ -25,7 +26,7 @@ type joining struct {
 
 	sets  map[artifact.Component]artifact.Set // resolved in this run
 	facts *agentv1.FactsReply                 // as first read in this run
-	node  string                              // the Node's name, as first read in this run
+	name  string                              // the Node's name, as first read in this run
 	// restarted is the time, by the node's clock, just before kubelet was last started
 	// in this run. Zero: it was not started.
 	restarted time.Time
@@ -57,10 +58,10 @@ func (j *joining) machine(ctx context.Context, n *node.Node) (*agentv1.FactsRepl
 // nodeName returns the name of the Node object, which it determines once. For an image it returns
 // "", since each machine of the image gets another name.
 func (j *joining) nodeName(ctx context.Context, n *node.Node) (name string, err error) {
-	if j.node == "" && !j.image {
-		j.node, err = n.ObjectName(ctx, j.spec.Join)
+	if j.name == "" && !j.image {
+		j.name, err = n.ObjectName(ctx, j.spec.Join)
 	}
-	return j.node, err
+	return j.name, err
 }
 
 // clock reads the node's clock. The times of the node's leases are by that clock.

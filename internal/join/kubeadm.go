@@ -93,13 +93,13 @@ func howFar(ctx context.Context, n *node.Node) (state, []string, error) {
 	return notJoined, nil, nil
 }
 
-func (s *kubeadmJoin) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	found, files, err := howFar(ctx, n)
+func (s *kubeadmJoin) Plan(ctx context.Context) (plan.Change, error) {
+	found, files, err := howFar(ctx, s.node)
 	if err != nil {
 		return plan.Change{}, err
 	}
 	if found == joined || found == unfinished {
-		if err := s.sameCluster(ctx, n); err != nil || found == joined {
+		if err := s.sameCluster(ctx, s.node); err != nil || found == joined {
 			return plan.Change{}, err
 		}
 	}
@@ -107,7 +107,7 @@ func (s *kubeadmJoin) Plan(ctx context.Context, n *node.Node) (plan.Change, erro
 		return plan.Change{}, fmt.Errorf("the machine has been joined before, and not by swdt: %s; "+
 			"run kubeadm reset on it, or remove them", strings.Join(files, ", "))
 	}
-	name, err := s.nodeName(ctx, n)
+	name, err := s.nodeName(ctx, s.node)
 	summary := fmt.Sprintf("join %s as %s", s.endpoint(), name)
 	switch found {
 	case halfJoined:
@@ -118,31 +118,31 @@ func (s *kubeadmJoin) Plan(ctx context.Context, n *node.Node) (plan.Change, erro
 	return plan.Change{Needed: true, Summary: summary}, err
 }
 
-func (s *kubeadmJoin) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
-	found, _, err := howFar(ctx, n)
+func (s *kubeadmJoin) Apply(ctx context.Context, r ui.Reporter) (plan.Outcome, error) {
+	found, _, err := howFar(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
 	if found != unfinished {
-		if err := s.begin(ctx, n); err != nil {
+		if err := s.begin(ctx, s.node); err != nil {
 			return plan.Outcome{}, err
 		}
 		// An interrupted join may have started a kubelet, which may have its credentials by
 		// now.
-		if found, _, err = howFar(ctx, n); err != nil {
+		if found, _, err = howFar(ctx, s.node); err != nil {
 			return plan.Outcome{}, err
 		}
 	}
 	if found == unfinished {
-		return plan.Outcome{}, s.finish(ctx, n, r)
+		return plan.Outcome{}, s.finish(ctx, s.node, r)
 	}
-	if err := s.prepare(ctx, n, r); err != nil {
-		return plan.Outcome{}, s.failed(ctx, n, stepJoin, kubeletName, err)
+	if err := s.prepare(ctx, s.node, r); err != nil {
+		return plan.Outcome{}, s.failed(ctx, s.node, stepJoin, kubeletName, err)
 	}
-	if err := s.withToken(ctx, n, r, func(token string) error { return s.kubeadm(ctx, n, r, token) }); err != nil {
-		return plan.Outcome{}, s.failed(ctx, n, stepJoin, kubeletName, err)
+	if err := s.withToken(ctx, s.node, r, func(token string) error { return s.kubeadm(ctx, s.node, r, token) }); err != nil {
+		return plan.Outcome{}, s.failed(ctx, s.node, stepJoin, kubeletName, err)
 	}
-	return plan.Outcome{}, s.finish(ctx, n, r)
+	return plan.Outcome{}, s.finish(ctx, s.node, r)
 }
 
 // begin records that a join to the cluster begins, and stops a kubelet of an earlier join.

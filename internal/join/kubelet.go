@@ -86,15 +86,15 @@ func (j *joining) nodeIP() string {
 	return j.spec.Join.NodeIP
 }
 
-func (s *kubeletService) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	if err := s.sameName(ctx, n); err != nil {
+func (s *kubeletService) Plan(ctx context.Context) (plan.Change, error) {
+	if err := s.sameName(ctx, s.node); err != nil {
 		return plan.Change{}, err
 	}
-	wanted, err := s.wantedKubelet(ctx, n)
+	wanted, err := s.wantedKubelet(ctx, s.node)
 	if err != nil {
 		return plan.Change{}, err
 	}
-	is, change, err := compareRegistration(ctx, n, wanted)
+	is, change, err := compareRegistration(ctx, s.node, wanted)
 	if is == nil && s.source != "" {
 		change.Summary += ", for a node at " + s.source
 	}
@@ -119,21 +119,21 @@ func (s *kubeletService) sameName(ctx context.Context, n *node.Node) error {
 	return nil
 }
 
-func (s *kubeletService) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
-	wanted, err := s.wantedKubelet(ctx, n)
+func (s *kubeletService) Apply(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
+	wanted, err := s.wantedKubelet(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	return plan.Outcome{}, register(ctx, n, wanted)
+	return plan.Outcome{}, register(ctx, s.node, wanted)
 }
 
-func (s *kubeletService) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
-	r, err := load(ctx, n)
+func (s *kubeletService) PlanUndo(ctx context.Context) (plan.Change, error) {
+	r, err := load(ctx, s.node)
 	return serviceUndoChange(r, kubeletName), err
 }
 
-func (s *kubeletService) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
-	return plan.Outcome{}, unregister(ctx, n, kubeletName)
+func (s *kubeletService) Undo(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
+	return plan.Outcome{}, unregister(ctx, s.node, kubeletName)
 }
 
 // kubelet starts or restarts the service kubelet, so that the service runs with its present
@@ -148,23 +148,23 @@ func (s *kubelet) Follows() []string {
 }
 func (s *kubelet) FollowUp() string { return "restart kubelet if its configuration changed" }
 
-func (s *kubelet) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	r, err := load(ctx, n)
+func (s *kubelet) Plan(ctx context.Context) (plan.Change, error) {
+	r, err := load(ctx, s.node)
 	if err != nil {
 		return plan.Change{}, err
 	}
 	if !r.Joined { // the join starts kubelet, and this step comes after the join
 		return plan.Change{}, nil
 	}
-	is, err := service(ctx, n, kubeletName)
+	is, err := service(ctx, s.node, kubeletName)
 	if err != nil || is == nil {
 		return plan.Change{}, err
 	}
-	wanted, err := s.wantedKubelet(ctx, n)
+	wanted, err := s.wantedKubelet(ctx, s.node)
 	if err != nil {
 		return plan.Change{}, err
 	}
-	_, change, err := compareRegistration(ctx, n, wanted)
+	_, change, err := compareRegistration(ctx, s.node, wanted)
 	if err != nil {
 		return plan.Change{}, err
 	}
@@ -176,7 +176,7 @@ func (s *kubelet) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	case !running(is):
 		change = plan.Change{Needed: true, Summary: "start kubelet"}
 	default:
-		return s.planRegistration(ctx, n)
+		return s.planRegistration(ctx, s.node)
 	}
 	return change, nil
 }
@@ -203,30 +203,30 @@ func (s *kubelet) unregistered(ctx context.Context, n *node.Node) (bool, error) 
 	return !is.Exists, err
 }
 
-func (s *kubelet) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
-	wanted, err := s.wantedKubelet(ctx, n)
+func (s *kubelet) Apply(ctx context.Context, r ui.Reporter) (plan.Outcome, error) {
+	wanted, err := s.wantedKubelet(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	gone, err := s.unregistered(ctx, n)
+	gone, err := s.unregistered(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	if s.restarted, err = s.clock(ctx, n); err != nil {
+	if s.restarted, err = s.clock(ctx, s.node); err != nil {
 		return plan.Outcome{}, err
 	}
-	if err := register(ctx, n, wanted); err != nil {
+	if err := register(ctx, s.node, wanted); err != nil {
 		return plan.Outcome{}, err
 	}
 	if gone {
-		if err := update(ctx, n, func(r *record) { r.addRestart(kubeletName) }); err != nil {
+		if err := update(ctx, s.node, func(r *record) { r.addRestart(kubeletName) }); err != nil {
 			return plan.Outcome{}, err
 		}
 	}
-	if err := s.run(ctx, n, r); err != nil {
-		return plan.Outcome{}, s.failed(ctx, n, stepKubelet, kubeletName, err)
+	if err := s.run(ctx, s.node, r); err != nil {
+		return plan.Outcome{}, s.failed(ctx, s.node, stepKubelet, kubeletName, err)
 	}
-	return plan.Outcome{}, update(ctx, n, func(r *record) { r.Restart = nil })
+	return plan.Outcome{}, update(ctx, s.node, func(r *record) { r.Restart = nil })
 }
 
 func (s *kubelet) run(ctx context.Context, n *node.Node, r ui.Reporter) error {

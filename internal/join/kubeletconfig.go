@@ -8,7 +8,6 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/format/kubeletargs"
 	"github.com/swdt-dev/swdt/internal/format/kubeletconfig"
-	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -33,12 +32,12 @@ func (s *kubeletConfig) wanted() ([]byte, error) {
 	return append([]byte("# Written by swdt join from kubelet.configPatch of the node file.\n"), content...), nil
 }
 
-func (s *kubeletConfig) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
+func (s *kubeletConfig) Plan(ctx context.Context) (plan.Change, error) {
 	wanted, err := s.wanted()
 	if err != nil {
 		return plan.Change{}, err
 	}
-	is, err := smallfile.Read(ctx, n, kubeletargs.DropIn)
+	is, err := smallfile.Read(ctx, s.node, kubeletargs.DropIn)
 	missing := errors.Is(err, fault.ErrNotExist)
 	if err != nil && !missing {
 		return plan.Change{}, err
@@ -47,7 +46,7 @@ func (s *kubeletConfig) Plan(ctx context.Context, n *node.Node) (plan.Change, er
 	case missing && wanted == nil || !missing && wanted != nil && bytes.Equal(is, wanted):
 		return plan.Change{}, nil
 	case wanted == nil:
-		r, err := load(ctx, n) // a drop-in that swdt did not write stays
+		r, err := load(ctx, s.node) // a drop-in that swdt did not write stays
 		if err != nil || r.file(kubeletargs.DropIn) == nil {
 			return plan.Change{}, err
 		}
@@ -58,15 +57,15 @@ func (s *kubeletConfig) Plan(ctx context.Context, n *node.Node) (plan.Change, er
 	return plan.Change{Needed: true, Summary: "change " + kubeletargs.DropIn}, nil
 }
 
-func (s *kubeletConfig) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
+func (s *kubeletConfig) Apply(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
 	wanted, err := s.wanted()
 	if err != nil {
 		return plan.Outcome{}, err
 	}
 	if wanted != nil {
-		return plan.Outcome{}, putFile(ctx, n, stepKubeletConfig, kubeletargs.DropIn, wanted, kubeletName)
+		return plan.Outcome{}, putFile(ctx, s.node, stepKubeletConfig, kubeletargs.DropIn, wanted, kubeletName)
 	}
-	err = update(ctx, n, func(r *record) {
+	err = update(ctx, s.node, func(r *record) {
 		if r.service(kubeletName) != nil {
 			r.addRestart(kubeletName)
 		}
@@ -74,14 +73,14 @@ func (s *kubeletConfig) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) 
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	return plan.Outcome{}, takeFilesBack(ctx, n, stepKubeletConfig)
+	return plan.Outcome{}, takeFilesBack(ctx, s.node, stepKubeletConfig)
 }
 
-func (s *kubeletConfig) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
-	r, err := load(ctx, n)
+func (s *kubeletConfig) PlanUndo(ctx context.Context) (plan.Change, error) {
+	r, err := load(ctx, s.node)
 	return filesChange(r.filesOf(stepKubeletConfig)), err
 }
 
-func (s *kubeletConfig) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
-	return plan.Outcome{}, takeFilesBack(ctx, n, stepKubeletConfig)
+func (s *kubeletConfig) Undo(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
+	return plan.Outcome{}, takeFilesBack(ctx, s.node, stepKubeletConfig)
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-func (s *kubeadmJoin) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
-	r, err := load(ctx, n)
+func (s *kubeadmJoin) PlanUndo(ctx context.Context) (plan.Change, error) {
+	r, err := load(ctx, s.node)
 	if err != nil {
 		return plan.Change{}, err
 	}
 	if !r.Joining && !r.Joined {
-		left, err := s.leftNode(ctx, n)
+		left, err := s.leftNode(ctx, s.node)
 		if err != nil || left == "" {
 			return plan.Change{}, err
 		}
 		return plan.Change{Needed: true, Summary: "delete the Node " + left}, nil
 	}
 	// In a different cluster, a Node of this name belongs to another machine.
-	if err := s.sameCluster(ctx, n); err != nil {
+	if err := s.sameCluster(ctx, s.node); err != nil {
 		return plan.Change{}, err
 	}
 	summary := "leave the cluster: kubeadm reset, stop kubelet, remove their files"
@@ -59,13 +59,13 @@ func (s *kubeadmJoin) leftNode(ctx context.Context, n *node.Node) (string, error
 	return name, nil
 }
 
-func (s *kubeadmJoin) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
-	rec, err := load(ctx, n)
+func (s *kubeadmJoin) Undo(ctx context.Context, r ui.Reporter) (plan.Outcome, error) {
+	rec, err := load(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
 	if !rec.Joining && !rec.Joined {
-		left, err := s.leftNode(ctx, n)
+		left, err := s.leftNode(ctx, s.node)
 		if err == nil && left != "" {
 			_, err = s.options.Cluster.DeleteNode(ctx, left)
 		}
@@ -73,13 +73,13 @@ func (s *kubeadmJoin) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (pl
 	}
 	// kubeadm stops kubelet itself. If kubelet had already stopped, kubeadm would wait in vain for
 	// 10 seconds.
-	if err := s.kubeadmReset(ctx, n, r); err != nil {
+	if err := s.kubeadmReset(ctx, s.node, r); err != nil {
 		return plan.Outcome{}, err
 	}
-	if err := stop(ctx, n, kubeletName); err != nil {
+	if err := stop(ctx, s.node, kubeletName); err != nil {
 		return plan.Outcome{}, err
 	}
-	if err := s.clear(ctx, n); err != nil {
+	if err := s.clear(ctx, s.node); err != nil {
 		return plan.Outcome{}, err
 	}
 	if c := s.options.Cluster; c != nil {
@@ -93,7 +93,7 @@ func (s *kubeadmJoin) Undo(ctx context.Context, n *node.Node, r ui.Reporter) (pl
 		}
 	}
 	s.drained = ""
-	return plan.Outcome{}, update(ctx, n, func(r *record) { r.Joining, r.Joined = false, false })
+	return plan.Outcome{}, update(ctx, s.node, func(r *record) { r.Joining, r.Joined = false, false })
 }
 
 // kubeadmReset runs kubeadm reset, which removes the containers. It does nothing if kubeadm does

@@ -36,47 +36,47 @@ type dynamicPorts struct{ *joining }
 
 func (s *dynamicPorts) Name() string { return stepPorts }
 
-func (s *dynamicPorts) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	is, known, err := portsOf(ctx, n)
+func (s *dynamicPorts) Plan(ctx context.Context) (plan.Change, error) {
+	is, known, err := portsOf(ctx, s.node)
 	if err != nil || !known || is != usualPorts() {
 		return plan.Change{}, err
 	}
 	return plan.Change{Needed: true, Summary: "widen the dynamic TCP ports to " + widePorts().String()}, nil
 }
 
-func (s *dynamicPorts) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
-	is, _, err := portsOf(ctx, n)
+func (s *dynamicPorts) Apply(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
+	is, _, err := portsOf(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	if err := update(ctx, n, func(r *record) { r.PortsBefore = &is }); err != nil {
+	if err := update(ctx, s.node, func(r *record) { r.PortsBefore = &is }); err != nil {
 		return plan.Outcome{}, err
 	}
-	return plan.Outcome{}, setPorts(ctx, n, widePorts())
+	return plan.Outcome{}, setPorts(ctx, s.node, widePorts())
 }
 
 // PlanUndo leaves a range that was changed since.
-func (s *dynamicPorts) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
-	r, err := load(ctx, n)
+func (s *dynamicPorts) PlanUndo(ctx context.Context) (plan.Change, error) {
+	r, err := load(ctx, s.node)
 	if err != nil || r.PortsBefore == nil {
 		return plan.Change{}, err
 	}
-	is, known, err := portsOf(ctx, n)
+	is, known, err := portsOf(ctx, s.node)
 	if err != nil || !known || is != widePorts() {
 		return plan.Change{}, err
 	}
 	return plan.Change{Needed: true, Summary: "set the dynamic TCP ports to " + r.PortsBefore.String() + " again"}, nil
 }
 
-func (s *dynamicPorts) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
-	r, err := load(ctx, n)
+func (s *dynamicPorts) Undo(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
+	r, err := load(ctx, s.node)
 	if err != nil || r.PortsBefore == nil {
 		return plan.Outcome{}, err
 	}
-	if err := setPorts(ctx, n, *r.PortsBefore); err != nil {
+	if err := setPorts(ctx, s.node, *r.PortsBefore); err != nil {
 		return plan.Outcome{}, err
 	}
-	return plan.Outcome{}, update(ctx, n, func(r *record) { r.PortsBefore = nil })
+	return plan.Outcome{}, update(ctx, s.node, func(r *record) { r.PortsBefore = nil })
 }
 
 // portsOf returns the machine's dynamic TCP ports. known is false if the machine cannot report them, as Wine.

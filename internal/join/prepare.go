@@ -16,11 +16,11 @@ import (
 // node. So the machines of the image can join by `swdt join` or by kubeadm. Each step needs all
 // previous steps (plan.Options.Ordered). The error is a *config.Error if the node file lacks
 // something.
-func Prepare(doc config.Document, o Options) ([]plan.Step, error) {
+func Prepare(n *node.Node, doc config.Document, o Options) ([]plan.Step, error) {
 	if err := ValidatePrepare(doc); err != nil {
 		return nil, err
 	}
-	j := newJoining(doc, o)
+	j := newJoining(n, doc, o)
 	j.image = true
 	return j.preparation(), nil
 }

@@ -20,7 +20,7 @@ func TestPrepareThenJoin(t *testing.T) {
 		l.spec().Join.ControlPlaneAlias = &v1alpha1.ControlPlaneAlias{Name: "cp.example", IP: "10.0.0.1"}
 		prepare := func() ([]string, string) {
 			t.Helper()
-			steps, err := join.Prepare(l.doc, join.Options{Artifacts: l.programs, Sources: l.programs.sources, Holder: "tester"})
+			steps, err := join.Prepare(l.Node.Node, l.doc, join.Options{Artifacts: l.programs, Sources: l.programs.sources, Holder: "tester"})
 			results, err := l.run(t.Context(), steps, err, false)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, table(results))

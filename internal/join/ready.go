@@ -28,15 +28,15 @@ func (s *ready) Follows() []string {
 }
 func (s *ready) FollowUp() string { return "wait until the node is Ready" }
 
-func (s *ready) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	r, err := load(ctx, n)
+func (s *ready) Plan(ctx context.Context) (plan.Change, error) {
+	r, err := load(ctx, s.node)
 	if err != nil || s.options.Cluster == nil {
 		return plan.Change{}, err
 	}
 	if !r.Joined { // before the join there is nothing to wait for; FollowUp names this step in the plan
 		return plan.Change{}, nil
 	}
-	name, err := s.nodeName(ctx, n)
+	name, err := s.nodeName(ctx, s.node)
 	if err != nil {
 		return plan.Change{}, err
 	}
@@ -99,15 +99,15 @@ func (s *ready) waitFor(is cluster.Node) string {
 	return "wait until the node is Ready: it is " + is.State()
 }
 
-func (s *ready) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
-	name, err := s.nodeName(ctx, n)
+func (s *ready) Apply(ctx context.Context, r ui.Reporter) (plan.Outcome, error) {
+	name, err := s.nodeName(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
 	if _, err := s.await(ctx, name, cluster.Wanted{Registered: true}, r); err != nil {
-		return plan.Outcome{}, s.failed(ctx, n, stepNode, kubeletName, err)
+		return plan.Outcome{}, s.failed(ctx, s.node, stepNode, kubeletName, err)
 	}
-	decorated, err := s.decorate(ctx, n, name)
+	decorated, err := s.decorate(ctx, s.node, name)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
@@ -117,7 +117,7 @@ func (s *ready) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Ou
 	}
 	is, err := s.await(ctx, name, wanted, r)
 	if err != nil {
-		return plan.Outcome{}, s.failed(ctx, n, stepNode, kubeletName, err)
+		return plan.Outcome{}, s.failed(ctx, s.node, stepNode, kubeletName, err)
 	}
 	if err := s.awaitPort(ctx, is, r); err != nil {
 		return plan.Outcome{}, err
@@ -320,8 +320,8 @@ func missingTaints(is cluster.Node, wanted cluster.Wanted) []string {
 }
 
 // PlanUndo plans to drain the node, so that its pods move elsewhere first.
-func (s *ready) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
-	r, err := load(ctx, n)
+func (s *ready) PlanUndo(ctx context.Context) (plan.Change, error) {
+	r, err := load(ctx, s.node)
 	if err != nil || s.reset.Drain == nil || r.Node == "" || !r.Joined {
 		return plan.Change{}, err
 	}
@@ -337,12 +337,12 @@ func (s *ready) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error)
 }
 
 // Undo drains the node.
-func (s *ready) Undo(ctx context.Context, n *node.Node, reporter ui.Reporter) (plan.Outcome, error) {
-	r, err := load(ctx, n)
+func (s *ready) Undo(ctx context.Context, reporter ui.Reporter) (plan.Outcome, error) {
+	r, err := load(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	done, err := s.options.Cluster.Drain(ctx, push.MachineOf(ctx, n, r.Node), *s.reset.Drain, reporter)
+	done, err := s.options.Cluster.Drain(ctx, push.MachineOf(ctx, s.node, r.Node), *s.reset.Drain, reporter)
 	if done.Cordoned {
 		s.drained = r.Node
 	}

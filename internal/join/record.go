@@ -194,22 +194,22 @@ type recordFile struct{ *joining }
 
 func (s *recordFile) Name() string { return stepRecord }
 
-func (s *recordFile) Plan(context.Context, *node.Node) (plan.Change, error) {
+func (s *recordFile) Plan(context.Context) (plan.Change, error) {
 	return plan.Change{}, nil
 }
 
-func (s *recordFile) Apply(context.Context, *node.Node, ui.Reporter) (plan.Outcome, error) {
+func (s *recordFile) Apply(context.Context, ui.Reporter) (plan.Outcome, error) {
 	return plan.Outcome{}, nil
 }
 
-func (s *recordFile) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
-	there, err := smallfile.Exists(ctx, n, layout.JoinRecord)
+func (s *recordFile) PlanUndo(ctx context.Context) (plan.Change, error) {
+	there, err := smallfile.Exists(ctx, s.node, layout.JoinRecord)
 	if err != nil || !there {
 		return plan.Change{}, err
 	}
 	return plan.Change{Needed: true, Summary: "remove " + layout.JoinRecord}, nil
 }
 
-func (s *recordFile) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
-	return plan.Outcome{}, smallfile.Remove(ctx, n, layout.JoinRecord)
+func (s *recordFile) Undo(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
+	return plan.Outcome{}, smallfile.Remove(ctx, s.node, layout.JoinRecord)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
 )
 
@@ -48,20 +49,20 @@ func (o ResetOptions) keeps(why string, folders ...string) string {
 //
 // Logs stay, and so do Windows features, swdt's own folder, and folders with content of
 // other programs.
-func Reset(doc config.Document, o ResetOptions) ([]plan.Step, error) {
-	j, err := newReset(doc, o)
+func Reset(n *node.Node, doc config.Document, o ResetOptions) ([]plan.Step, error) {
+	j, err := newReset(n, doc, o)
 	if err != nil {
 		return nil, err
 	}
 	return j.undoSteps(), nil
 }
 
-func newReset(doc config.Document, o ResetOptions) (*joining, error) {
+func newReset(n *node.Node, doc config.Document, o ResetOptions) (*joining, error) {
 	if o.Cluster == nil && (o.Drain != nil || o.DeleteNode) {
 		return nil, errors.New("no cluster is given, so swdt cannot drain or delete the node: name a kubeconfig with " +
 			"--kubeconfig, or use --no-drain without --delete-node")
 	}
-	j := newJoining(doc, Options{Cluster: o.Cluster, Holder: o.Holder})
+	j := newJoining(n, doc, Options{Cluster: o.Cluster, Holder: o.Holder})
 	j.reset = o
 	return j, nil
 }

@@ -72,7 +72,7 @@ func TestDryRunReportsAnExchangeOnce(t *testing.T) {
 		l := newLab(t)
 		l.mustJoin()
 		l.spec().Containerd.Version, l.spec().Containerd.PauseImage = "2.4.2", "example.com/pause:1"
-		steps, err := join.Steps(l.doc, l.options())
+		steps, err := join.Steps(l.Node.Node, l.doc, l.options())
 		results, err := l.run(t.Context(), steps, err, true)
 		if err != nil {
 			t.Fatal(err)

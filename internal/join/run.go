@@ -37,9 +37,9 @@ func Run(ctx context.Context, n *node.Node, doc config.Document, o Options, r ui
 		return result, err
 	}
 	o.Reporter = r
-	j := newJoining(doc, o)
-	j.node = report.NodeName
-	run := plan.Options{DryRun: o.DryRun, AllowReboot: o.AllowReboot, Ordered: true, Holder: o.Holder}
+	j := newJoining(n, doc, o)
+	j.name = report.NodeName
+	run := plan.Options{Machine: n, DryRun: o.DryRun, AllowReboot: o.AllowReboot, Ordered: true, Holder: o.Holder}
 	if o.Drain != nil && o.Cluster != nil {
 		run.Around = func(ctx context.Context, apply func(context.Context) error) error {
 			err := cluster.WhileDrained(ctx, o.Cluster, push.MachineOf(ctx, n, report.NodeName), *o.Drain, r, apply)
@@ -47,7 +47,7 @@ func Run(ctx context.Context, n *node.Node, doc config.Document, o Options, r ui
 				"the other machine is gone, "+remedy.KubectlCommand("delete", "node", report.NodeName))
 		}
 	}
-	result.Steps, err = plan.Run(ctx, n, j.steps(), run, r)
+	result.Steps, err = plan.Run(ctx, j.steps(), run, r)
 	return result, err
 }
 
@@ -92,12 +92,12 @@ func (e *RefusedError) Error() string {
 // means that there is nothing to undo on the machine.
 func RunReset(ctx context.Context, n *node.Node, doc config.Document, o ResetOptions, r ui.Reporter) (
 	plan.Result, error) {
-	j, err := newReset(doc, o)
+	j, err := newReset(n, doc, o)
 	if err != nil {
 		return plan.Result{}, err
 	}
 	steps := append(slices.Clone(o.Before), j.undoSteps()...)
-	done, err := plan.Run(ctx, n, steps, plan.Options{DryRun: o.DryRun, Ordered: true, Holder: o.Holder}, r)
+	done, err := plan.Run(ctx, steps, plan.Options{Machine: n, DryRun: o.DryRun, Ordered: true, Holder: o.Holder}, r)
 	if err != nil && j.drained != "" {
 		r.Warn("%v", &cluster.CordonedError{Node: j.drained})
 	}

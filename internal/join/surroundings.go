@@ -29,25 +29,25 @@ type settings struct {
 
 func (s *settings) Name() string { return s.name }
 
-func (s *settings) steps() []plan.Step { return setup.Steps(s.spec, setup.Options{}) }
+func (s *settings) steps() []plan.Step { return setup.Steps(s.node, s.spec, setup.Options{}) }
 
-func (s *settings) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
+func (s *settings) Plan(ctx context.Context) (plan.Change, error) {
 	for _, step := range s.steps() {
-		if change, err := step.Plan(ctx, n); err != nil || change.Needed {
+		if change, err := step.Plan(ctx); err != nil || change.Needed {
 			return change, err
 		}
 	}
 	return plan.Change{}, nil
 }
 
-func (s *settings) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
+func (s *settings) Apply(ctx context.Context, r ui.Reporter) (plan.Outcome, error) {
 	var failed error
-	err := update(ctx, n, func(r *record) { failed = s.note(ctx, n, r) })
+	err := update(ctx, s.node, func(r *record) { failed = s.note(ctx, s.node, r) })
 	if err = errors.Join(failed, err); err != nil {
 		return plan.Outcome{}, err
 	}
 	for _, step := range s.steps() {
-		if outcome, err := step.Apply(ctx, n, r); err != nil || outcome.RebootRequired {
+		if outcome, err := step.Apply(ctx, r); err != nil || outcome.RebootRequired {
 			return outcome, err
 		}
 	}
@@ -105,23 +105,23 @@ func machinePath(ctx context.Context, n *node.Node) ([]string, error) {
 	return nil, nil
 }
 
-func (s *searchPath) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
-	r, err := load(ctx, n)
+func (s *searchPath) PlanUndo(ctx context.Context) (plan.Change, error) {
+	r, err := load(ctx, s.node)
 	if err != nil || len(r.Path) == 0 {
 		return plan.Change{}, err
 	}
 	return plan.Change{Needed: true, Summary: "take " + strings.Join(r.Path, ", ") + " off"}, nil
 }
 
-func (s *searchPath) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
-	r, err := load(ctx, n)
+func (s *searchPath) Undo(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
+	r, err := load(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	if _, err := n.Settings.SetEnvironment(ctx, &agentv1.SetEnvironmentRequest{RemovePath: r.Path}); err != nil {
+	if _, err := s.node.Settings.SetEnvironment(ctx, &agentv1.SetEnvironmentRequest{RemovePath: r.Path}); err != nil {
 		return plan.Outcome{}, fmt.Errorf("take folders off the machine's PATH: %w", err)
 	}
-	return plan.Outcome{}, update(ctx, n, func(r *record) { r.Path = nil })
+	return plan.Outcome{}, update(ctx, s.node, func(r *record) { r.Path = nil })
 }
 
 // hostsFile makes the API server's name resolve.
@@ -154,12 +154,12 @@ func hostsStep(j *joining) plan.Step {
 }
 
 // Plan also detects names of earlier runs that the node file no longer has.
-func (s *hostsFile) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	r, err := load(ctx, n)
+func (s *hostsFile) Plan(ctx context.Context) (plan.Change, error) {
+	r, err := load(ctx, s.node)
 	if err != nil {
 		return plan.Change{}, err
 	}
-	change, err := s.settings.Plan(ctx, n)
+	change, err := s.settings.Plan(ctx)
 	if stale := s.stale(r); len(stale) > 0 {
 		change = plan.Change{Needed: true,
 			Summary: strings.Join(append(describeHosts(stale), emptyless(change.Summary)...), ", ")}
@@ -167,18 +167,18 @@ func (s *hostsFile) Plan(ctx context.Context, n *node.Node) (plan.Change, error)
 	return change, err
 }
 
-func (s *hostsFile) Apply(ctx context.Context, n *node.Node, reporter ui.Reporter) (plan.Outcome, error) {
-	r, err := load(ctx, n)
+func (s *hostsFile) Apply(ctx context.Context, reporter ui.Reporter) (plan.Outcome, error) {
+	r, err := load(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	if err := takeHostsBack(ctx, n, s.stale(r)); err != nil {
+	if err := takeHostsBack(ctx, s.node, s.stale(r)); err != nil {
 		return plan.Outcome{}, err
 	}
 	if len(s.spec.Hosts) == 0 {
 		return plan.Outcome{}, nil
 	}
-	return s.settings.Apply(ctx, n, reporter)
+	return s.settings.Apply(ctx, reporter)
 }
 
 // stale returns the names that swdt added and the node file no longer has.
@@ -189,17 +189,17 @@ func (s *hostsFile) stale(r record) []hostsRecord {
 	})
 }
 
-func (s *hostsFile) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
-	r, err := load(ctx, n)
+func (s *hostsFile) PlanUndo(ctx context.Context) (plan.Change, error) {
+	r, err := load(ctx, s.node)
 	return plan.Change{Needed: len(r.Hosts) > 0, Summary: strings.Join(describeHosts(r.Hosts), ", ")}, err
 }
 
-func (s *hostsFile) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
-	r, err := load(ctx, n)
+func (s *hostsFile) Undo(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
+	r, err := load(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	return plan.Outcome{}, takeHostsBack(ctx, n, r.Hosts)
+	return plan.Outcome{}, takeHostsBack(ctx, s.node, r.Hosts)
 }
 
 func describeHosts(hosts []hostsRecord) []string {
@@ -254,24 +254,24 @@ func firewallStep(j *joining) plan.Step {
 	return &firewall{&settings{j, stepFirewall, spec, note}}
 }
 
-func (s *firewall) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
-	r, err := load(ctx, n)
+func (s *firewall) PlanUndo(ctx context.Context) (plan.Change, error) {
+	r, err := load(ctx, s.node)
 	if err != nil || len(r.Firewall) == 0 {
 		return plan.Change{}, err
 	}
 	return plan.Change{Needed: true, Summary: "remove the rule " + strings.Join(r.Firewall, ", ")}, nil
 }
 
-func (s *firewall) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
-	r, err := load(ctx, n)
+func (s *firewall) Undo(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
+	r, err := load(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
 	for _, name := range r.Firewall {
-		_, err := n.Firewall.Remove(ctx, &agentv1.RemoveFirewallRuleRequest{Name: name})
+		_, err := s.node.Firewall.Remove(ctx, &agentv1.RemoveFirewallRuleRequest{Name: name})
 		if err != nil && !errors.Is(err, fault.ErrNotExist) {
 			return plan.Outcome{}, fmt.Errorf("remove the firewall rule %s: %w", name, err)
 		}
 	}
-	return plan.Outcome{}, update(ctx, n, func(r *record) { r.Firewall = nil })
+	return plan.Outcome{}, update(ctx, s.node, func(r *record) { r.Firewall = nil })
 }

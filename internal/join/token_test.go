@@ -124,7 +124,7 @@ func TestTheTokenIsNowhereAfterAJoinThatWasCancelled(t *testing.T) {
 			cancel()
 			return simulated.Continue()
 		})
-		steps, err := join.Steps(l.doc, l.options())
+		steps, err := join.Steps(l.Node.Node, l.doc, l.options())
 		results, err := l.run(ctx, steps, err, false)
 		if !errors.Is(err, context.Canceled) {
 			t.Fatalf("got %v\n%s", err, table(results))
@@ -156,7 +156,7 @@ func TestTheTokenOfACancelledJoinIsDeletedBeforeTheNodeIsCleared(t *testing.T) {
 			}
 			return simulated.Continue()
 		})
-		steps, err := join.Steps(l.doc, l.options())
+		steps, err := join.Steps(l.Node.Node, l.doc, l.options())
 		results, err := l.run(ctx, steps, err, false)
 		end()
 		if !errors.Is(err, context.Canceled) || secret == "" {

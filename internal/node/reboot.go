@@ -23,12 +23,12 @@ const (
 // AwaitReboot waits until the node reports another boot id than oldBootID, and leaves n connected
 // to the node. ctx should have a deadline. The error contains the last state that AwaitReboot saw.
 func (n *Node) AwaitReboot(ctx context.Context, oldBootID string) error {
-	return awaitBoot(ctx, oldBootID, n.bootID)
+	return awaitBoot(ctx, oldBootID, n.nextBootID)
 }
 
-// bootID asks the agent for the boot id. If the old connection has broken, it makes a new
+// nextBootID asks the agent for the boot id. If the old connection has broken, it makes a new
 // one.
-func (n *Node) bootID(ctx context.Context) (string, error) {
+func (n *Node) nextBootID(ctx context.Context) (string, error) {
 	reply, err := n.Machine.Facts(ctx, &agentv1.FactsRequest{})
 	if err == nil {
 		return reply.GetBootId(), nil

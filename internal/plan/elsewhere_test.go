@@ -15,7 +15,7 @@ import (
 func TestAPlanElsewhereHasNoNode(t *testing.T) {
 	m := &machine{}
 	steps := []plan.Step{&step{m: m, name: "a", needed: true}, &step{m: m, name: "b"}}
-	results, err := plan.Run(t.Context(), nil, steps, plan.Options{Elsewhere: "the cluster"}, ui.Discard{})
+	results, err := plan.Run(t.Context(), steps, plan.Options{Elsewhere: "the cluster"}, ui.Discard{})
 	if err != nil || results[0].State != plan.Changed || results[1].State != plan.OK {
 		t.Errorf("%+v, %v", results, err)
 	}
@@ -23,7 +23,7 @@ func TestAPlanElsewhereHasNoNode(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	steps = []plan.Step{&step{m: m, name: "a", planErr: errors.New("no answer")}}
-	_, err = plan.Run(t.Context(), nil, steps, plan.Options{Elsewhere: "the cluster"}, ui.Discard{})
+	_, err = plan.Run(t.Context(), steps, plan.Options{Elsewhere: "the cluster"}, ui.Discard{})
 	if err == nil || !strings.Contains(err.Error(), "compare with the cluster: no answer") {
 		t.Errorf("the error is %v", err)
 	}

@@ -9,7 +9,6 @@ import (
 	"os/user"
 	"time"
 
-	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
@@ -18,7 +17,7 @@ func (run *runner) lock(ctx context.Context) error {
 	if holder == "" {
 		holder = Holder("setup")
 	}
-	if _, err := run.node.Machine.Lock(ctx, &agentv1.LockRequest{Holder: holder}); err != nil {
+	if err := run.opts.Machine.Lock(ctx, holder); err != nil {
 		return LockError(err)
 	}
 	return nil
@@ -30,7 +29,7 @@ func (run *runner) unlock(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	if _, err := run.node.Machine.Unlock(ctx, &agentv1.UnlockRequest{}); err != nil {
+	if err := run.opts.Machine.Unlock(ctx); err != nil {
 		run.reporter.Debug("unlock the node: %v", err)
 	}
 }

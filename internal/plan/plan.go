@@ -1,4 +1,4 @@
-// Package plan runs an ordered list of small idempotent steps against a node. A step can report
+// Package plan runs an ordered list of small idempotent steps. A step holds what it changes: a node, a cluster. It can report
 // what it would change without changing it, so a dry run executes the same code, and a second run
 // finds nothing to do.
 //
@@ -10,13 +10,12 @@ package plan
 import (
 	"context"
 
-	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 // Change is the change that a step would make. The zero Change means nothing to do.
 type Change struct {
-	// Needed reports whether the node differs from the wanted state.
+	// Needed reports whether the present state differs from the wanted one.
 	Needed bool
 	// Summary is one line for people that fits on a terminal, such as "enable Remote
 	// Desktop". If Needed is false, Summary describes the present state, or is empty.
@@ -38,13 +37,13 @@ type Outcome struct {
 	RebootRequired bool
 }
 
-// Step is one idempotent change of a node.
+// Step is one idempotent change of what it holds.
 type Step interface {
 	Name() string
-	// Plan compares the node with the wanted state; it changes nothing.
-	Plan(ctx context.Context, n *node.Node) (Change, error)
+	// Plan compares the present state with the wanted one; it changes nothing.
+	Plan(ctx context.Context) (Change, error)
 	// Apply makes the change that Plan found.
-	Apply(ctx context.Context, n *node.Node, r ui.Reporter) (Outcome, error)
+	Apply(ctx context.Context, r ui.Reporter) (Outcome, error)
 }
 
 // Needs is implemented by steps that are useless unless other steps have succeeded. Its
@@ -68,9 +67,9 @@ type Follows interface {
 type Undoable interface {
 	Step
 	// PlanUndo returns the change that Undo would make; it changes nothing.
-	PlanUndo(ctx context.Context, n *node.Node) (Change, error)
+	PlanUndo(ctx context.Context) (Change, error)
 	// Undo makes the change that PlanUndo found.
-	Undo(ctx context.Context, n *node.Node, r ui.Reporter) (Outcome, error)
+	Undo(ctx context.Context, r ui.Reporter) (Outcome, error)
 }
 
 // Undo returns the plan that undoes steps, the last step first. It omits steps that are
@@ -90,10 +89,10 @@ type undo struct{ step Undoable }
 
 func (u undo) Name() string { return u.step.Name() }
 
-func (u undo) Plan(ctx context.Context, n *node.Node) (Change, error) {
-	return u.step.PlanUndo(ctx, n)
+func (u undo) Plan(ctx context.Context) (Change, error) {
+	return u.step.PlanUndo(ctx)
 }
 
-func (u undo) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (Outcome, error) {
-	return u.step.Undo(ctx, n, r)
+func (u undo) Apply(ctx context.Context, r ui.Reporter) (Outcome, error) {
+	return u.step.Undo(ctx, r)
 }

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/node"
 )
 
 // rebootTimeout is long enough for Windows to finish the installation of features while it
@@ -26,7 +23,7 @@ func (run *runner) rebootAfter(ctx context.Context, i int) error {
 	if err := run.lock(ctx); err != nil {
 		return err
 	}
-	change, err := step.Plan(ctx, run.node)
+	change, err := step.Plan(ctx)
 	if err != nil {
 		return fmt.Errorf("compare with the node after the reboot: %w", err)
 	}
@@ -48,7 +45,7 @@ func (run *runner) planAgain(ctx context.Context, from int) error {
 		switch {
 		case err != nil:
 			run.fail(i, fmt.Errorf("compare with the node after the reboot: %w", err))
-			if ctx.Err() != nil || connectionLost(err) {
+			if ctx.Err() != nil || run.isLost(err) {
 				return err
 			}
 		case change.Needed:
@@ -61,40 +58,32 @@ func (run *runner) planAgain(ctx context.Context, from int) error {
 	return nil
 }
 
-// reboot restarts the node and waits for it. If the connection breaks before the agent has
+// reboot restarts the machine and waits for it. If the connection breaks before the agent has
 // answered, that is not a failure: the node may shut down before the agent answers, or the step's
 // own installer may have begun the reboot.
 func (run *runner) reboot(ctx context.Context, reason string) error {
-	_, err := run.node.Machine.Reboot(ctx, &agentv1.RebootRequest{Reason: reason})
-	if err != nil && !connectionLost(err) {
+	if err := run.opts.Machine.Reboot(ctx, reason); err != nil && !run.isLost(err) {
 		return err
-	}
-	await := run.opts.AwaitReboot
-	if await == nil {
-		await = func(ctx context.Context, n *node.Node, bootID string) error { return n.AwaitReboot(ctx, bootID) }
 	}
 	waiting, cancel := context.WithTimeout(ctx, rebootTimeout)
 	defer cancel()
-	if err := await(waiting, run.node, run.bootID); err != nil {
+	if err := run.opts.Machine.AwaitReboot(waiting, run.bootID); err != nil {
 		return err
 	}
-	facts, err := run.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
-	if err != nil {
-		return fmt.Errorf("read the new boot id: %w", err)
-	}
-	run.bootID = facts.GetBootId()
-	return nil
+	return run.noteBoot(ctx)
 }
 
-// begin locks the node and, if a reboot is allowed, records the present boot id.
+// begin locks the machine and, if a reboot is allowed, records the present boot id.
 func (run *runner) begin(ctx context.Context) error {
 	if err := run.lock(ctx); err != nil || !run.opts.AllowReboot {
 		return err
 	}
-	facts, err := run.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
-	if err != nil {
+	return run.noteBoot(ctx)
+}
+
+func (run *runner) noteBoot(ctx context.Context) (err error) {
+	if run.bootID, err = run.opts.Machine.BootID(ctx); err != nil {
 		return fmt.Errorf("read the boot id: %w", err)
 	}
-	run.bootID = facts.GetBootId()
 	return nil
 }

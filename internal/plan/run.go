@@ -3,14 +3,9 @@ package plan
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
-	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -27,32 +22,46 @@ type Options struct {
 	// which applies the steps, for example while the node is drained. If Around is nil, Run applies the
 	// steps directly.
 	Around func(ctx context.Context, apply func(context.Context) error) error
-	// Elsewhere names the thing that the steps change if that is not a node, such as "the cluster".
-	// If Elsewhere is set, Run locks no node, and the node may be nil.
+	// Machine is the node that the steps change: Run locks it, and reboots it if AllowReboot is set. nil: the steps change
+	// something else, which Elsewhere names, such as "the cluster".
+	Machine   Machine
 	Elsewhere string
 	// Holder names this run as the holder of the node's lock. Another swdt that tries to lock the
 	// node prints this name in its error. Empty: the result of Holder("setup").
 	Holder string
-	// AwaitReboot returns once the node answers with a boot id other than bootID. Default:
-	// node.AwaitReboot.
-	AwaitReboot func(ctx context.Context, n *node.Node, bootID string) error
+}
+
+// Machine is the machine that a plan changes. *node.Node is one.
+type Machine interface {
+	// Lock makes the caller the only swdt that changes the machine, until Unlock or the end of the session. The error is a
+	// *fault.LockedError if another one does.
+	Lock(ctx context.Context, holder string) error
+	Unlock(ctx context.Context) error
+	// BootID returns a text that another boot changes.
+	BootID(ctx context.Context) (string, error)
+	// Reboot asks the machine to reboot.
+	Reboot(ctx context.Context, reason string) error
+	// AwaitReboot returns once the machine answers with a boot id other than bootID.
+	AwaitReboot(ctx context.Context, bootID string) error
+	// IsLost reports whether an error of a step means that the connection is lost, so that no further call can succeed.
+	IsLost(err error) bool
 }
 
 // dryRun is the message of a needed step until the step is applied or gets another message.
 const dryRun = "dry run"
 
-// Run plans every step before it applies the first. If a step cannot be compared with the
-// node, Run changes nothing. If every step can be compared and opts.DryRun is not set, Run locks
-// the node and applies the needed steps in order. It returns one result for each step, in the
+// Run plans every step before it applies the first. If a step cannot be compared,
+// Run changes nothing. If every step can be compared and opts.DryRun is not set, Run locks
+// the machine and applies the needed steps in order. It returns one result for each step, in the
 // order of steps, even if it returns an error.
-func Run(ctx context.Context, n *node.Node, steps []Step, opts Options, r ui.Reporter) ([]StepResult, error) {
-	run := &runner{node: n, steps: steps, opts: opts, reporter: r, results: make([]StepResult, len(steps)),
+func Run(ctx context.Context, steps []Step, opts Options, r ui.Reporter) ([]StepResult, error) {
+	run := &runner{steps: steps, opts: opts, reporter: r, results: make([]StepResult, len(steps)),
 		errs: make([]error, len(steps))}
 	needed, err := run.planAll(ctx)
 	if err != nil || needed == 0 || opts.DryRun {
 		return run.results, err
 	}
-	if opts.Elsewhere == "" {
+	if opts.Machine != nil {
 		if err := run.begin(ctx); err != nil {
 			run.skipRest(0, "the node could not be locked")
 			return run.results, err
@@ -68,7 +77,6 @@ func Run(ctx context.Context, n *node.Node, steps []Step, opts Options, r ui.Rep
 }
 
 type runner struct {
-	node     *node.Node
 	steps    []Step
 	opts     Options
 	reporter ui.Reporter
@@ -80,7 +88,7 @@ type runner struct {
 // planAll fills in every result: ok, skipped (needed, not done yet) or failed. It returns the
 // number of needed steps.
 func (run *runner) planAll(ctx context.Context) (needed int, err error) {
-	if run.opts.Elsewhere == "" {
+	if run.opts.Machine != nil {
 		run.reporter.Step("comparing the node with the node file")
 	} else {
 		run.reporter.Step("comparing %s with the wanted state", run.opts.Elsewhere)
@@ -91,7 +99,7 @@ func (run *runner) planAll(ctx context.Context) (needed int, err error) {
 		switch {
 		case planErr != nil:
 			run.fail(i, fmt.Errorf("compare with %s: %w", run.subject(), planErr))
-			if ctx.Err() != nil || connectionLost(planErr) {
+			if ctx.Err() != nil || run.isLost(planErr) {
 				run.abandon(i+1, "not compared")
 				return 0, run.failures()
 			}
@@ -127,7 +135,7 @@ func (run *runner) applyAll(ctx context.Context) error {
 		}
 		if err := run.apply(ctx, i); err != nil {
 			run.fail(i, err)
-			if ctx.Err() != nil || connectionLost(err) || run.opts.Ordered {
+			if ctx.Err() != nil || run.isLost(err) || run.opts.Ordered {
 				run.skipRest(i+1, "not tried")
 				break
 			}
@@ -154,7 +162,7 @@ func (run *runner) apply(ctx context.Context, i int) error {
 		}
 	}
 	run.reporter.Step("%s: %s", step.Name(), result.Change)
-	outcome, err := step.Apply(ctx, run.node, run.reporter)
+	outcome, err := step.Apply(ctx, run.reporter)
 	if err != nil {
 		return err
 	}
@@ -180,7 +188,7 @@ func (run *runner) apply(ctx context.Context, i int) error {
 // stillNeeded compares a step again right before its turn, updates its result, and reports whether
 // the step is needed.
 func (run *runner) stillNeeded(ctx context.Context, i int) (bool, error) {
-	change, err := run.steps[i].Plan(ctx, run.node)
+	change, err := run.steps[i].Plan(ctx)
 	if err != nil {
 		return false, fmt.Errorf("compare with %s: %w", run.subject(), err)
 	}
@@ -263,7 +271,7 @@ func (run *runner) named(state State) []string {
 // compare returns the change that the step needs. If the step needs no change but follows a step
 // that will make one, compare returns a change with the step's FollowUp, unless that is empty.
 func (run *runner) compare(ctx context.Context, step Step) (Change, error) {
-	change, err := step.Plan(ctx, run.node)
+	change, err := step.Plan(ctx)
 	following, ok := step.(Follows)
 	if !ok || err != nil || change.Needed || !run.anyOf(following.Follows(), Skipped) {
 		return change, err
@@ -305,14 +313,7 @@ func (run *runner) missing(i int) string {
 	return ""
 }
 
-// connectionLost reports whether err means that the connection is lost, so that no further call can
-// succeed.
-func connectionLost(err error) bool {
-	var lost *node.LostError
-	var unreachable *node.UnreachableError
-	if errors.As(err, &lost) || errors.As(err, &unreachable) {
-		return true
-	}
-	var coded interface{ GRPCStatus() *status.Status }
-	return errors.As(err, &coded) && coded.GRPCStatus().Code() == codes.Unavailable
+// isLost reports whether err means that the connection to the machine is lost.
+func (run *runner) isLost(err error) bool {
+	return run.opts.Machine != nil && run.opts.Machine.IsLost(err)
 }

@@ -9,49 +9,53 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
-	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
-	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// machine simulates the parts of the agent that a run itself needs, and records the order
-// of events.
+// machine records the order of events.
 type machine struct {
-	agentv1.MachineClient
 	log    []string
 	boots  int
 	locked string // the holder, if another user has locked it
 }
 
-func (m *machine) Lock(_ context.Context, r *agentv1.LockRequest, _ ...grpc.CallOption) (*agentv1.LockReply, error) {
+// errLost is the error of a call whose connection is lost.
+var errLost = errors.New("the connection is gone before the answer")
+
+func (m *machine) IsLost(err error) bool { return errors.Is(err, errLost) }
+
+func (m *machine) Lock(_ context.Context, holder string) error {
 	if m.locked != "" {
-		return nil, fmt.Errorf("held by %s", m.locked)
+		return fmt.Errorf("held by %s", m.locked)
 	}
-	if r.GetHolder() == "" {
-		return nil, errors.New("the lock is not wanted")
+	if holder == "" {
+		return errors.New("the lock is not wanted")
 	}
 	m.log = append(m.log, "lock")
-	return &agentv1.LockReply{}, nil
+	return nil
 }
 
-func (m *machine) Unlock(context.Context, *agentv1.UnlockRequest, ...grpc.CallOption) (*agentv1.UnlockReply, error) {
+func (m *machine) Unlock(context.Context) error {
 	m.log = append(m.log, "unlock")
-	return &agentv1.UnlockReply{}, nil
+	return nil
 }
 
-func (m *machine) Facts(context.Context, *agentv1.FactsRequest, ...grpc.CallOption) (*agentv1.FactsReply, error) {
-	return &agentv1.FactsReply{BootId: fmt.Sprint("boot ", m.boots)}, nil
-}
+func (m *machine) BootID(context.Context) (string, error) { return fmt.Sprint("boot ", m.boots), nil }
 
-func (m *machine) Reboot(context.Context, *agentv1.RebootRequest, ...grpc.CallOption) (*agentv1.RebootReply, error) {
+func (m *machine) Reboot(context.Context, string) error {
 	m.log = append(m.log, "reboot")
 	m.boots++
-	return nil, status.Error(codes.Unavailable, "the connection is gone before the answer")
+	return errLost
+}
+
+func (m *machine) AwaitReboot(_ context.Context, old string) error {
+	if old != fmt.Sprint("boot ", m.boots-1) {
+		return fmt.Errorf("waits for another boot than %q", old)
+	}
+	m.log = append(m.log, "await")
+	return nil
 }
 
 // step is a scripted step.
@@ -76,7 +80,7 @@ type step struct {
 func (s *step) Name() string    { return s.name }
 func (s *step) Needs() []string { return s.needs }
 
-func (s *step) Plan(context.Context, *node.Node) (plan.Change, error) {
+func (s *step) Plan(context.Context) (plan.Change, error) {
 	s.m.log = append(s.m.log, "plan "+s.name)
 	if s.planErr != nil {
 		return plan.Change{}, s.planErr
@@ -100,17 +104,17 @@ func (s *step) FollowUp() string {
 	return "restart, since " + strings.Join(s.follows, " or ") + " changes"
 }
 
-func (s *step) PlanUndo(context.Context, *node.Node) (plan.Change, error) {
+func (s *step) PlanUndo(context.Context) (plan.Change, error) {
 	s.m.log = append(s.m.log, "plan undo "+s.name)
 	return plan.Change{Needed: s.needed, Summary: "undo " + s.name}, nil
 }
 
-func (s *step) Undo(context.Context, *node.Node, ui.Reporter) (plan.Outcome, error) {
+func (s *step) Undo(context.Context, ui.Reporter) (plan.Outcome, error) {
 	s.m.log = append(s.m.log, "undo "+s.name)
 	return plan.Outcome{}, s.err
 }
 
-func (s *step) Apply(context.Context, *node.Node, ui.Reporter) (plan.Outcome, error) {
+func (s *step) Apply(context.Context, ui.Reporter) (plan.Outcome, error) {
 	s.m.log = append(s.m.log, "apply "+s.name)
 	if s.err != nil {
 		return plan.Outcome{}, s.err
@@ -129,14 +133,8 @@ func run(t *testing.T, ctx context.Context, m *machine, opts plan.Options, steps
 		s.m = m
 		list = append(list, s)
 	}
-	opts.AwaitReboot = func(_ context.Context, _ *node.Node, old string) error {
-		if old != fmt.Sprint("boot ", m.boots-1) {
-			return fmt.Errorf("waits for another boot than %q", old)
-		}
-		m.log = append(m.log, "await")
-		return nil
-	}
-	results, err := plan.Run(ctx, &node.Node{Name: "win", Machine: m}, list, opts, ui.Discard{})
+	opts.Machine = m
+	results, err := plan.Run(ctx, list, opts, ui.Discard{})
 	if len(results) != len(steps) {
 		t.Fatalf("%d results for %d steps", len(results), len(steps))
 	}
@@ -261,9 +259,8 @@ func TestOneFailureLeavesIndependentStepsAlone(t *testing.T) {
 func TestALostConnectionEndsTheRun(t *testing.T) {
 	m := &machine{}
 	results, err := run(t, t.Context(), m, plan.Options{},
-		&step{name: "a", needed: true, err: &node.LostError{Node: "win"}}, &step{name: "b", needed: true})
-	var lost *node.LostError
-	if !errors.As(err, &lost) {
+		&step{name: "a", needed: true, err: errLost}, &step{name: "b", needed: true})
+	if !errors.Is(err, errLost) {
 		t.Fatalf("got %v", err)
 	}
 	if got := stateOf(results); got != "failed skipped" {
@@ -398,7 +395,7 @@ func TestUndoTakesStepsBackLastFirst(t *testing.T) {
 	m := &machine{}
 	steps := []plan.Step{&step{m: m, name: "a", needed: true}, onlyForward{}, &step{m: m, name: "b"},
 		&step{m: m, name: "c", needed: true}}
-	results, err := plan.Run(t.Context(), &node.Node{Name: "win", Machine: m}, plan.Undo(steps), plan.Options{},
+	results, err := plan.Run(t.Context(), plan.Undo(steps), plan.Options{Machine: m},
 		ui.Discard{})
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/wait"
@@ -28,7 +27,7 @@ func (w *work) lock(ctx context.Context) error {
 	if w.locked || w.options.Locked && !w.lost {
 		return nil
 	}
-	if _, err := w.node.Machine.Lock(ctx, &agentv1.LockRequest{Holder: w.options.Holder}); err != nil {
+	if err := w.node.Lock(ctx, w.options.Holder); err != nil {
 		return plan.LockError(err)
 	}
 	w.locked = true
@@ -96,7 +95,7 @@ func (w *work) unlock(ctx context.Context) {
 	w.locked = false
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
-	if _, err := w.node.Machine.Unlock(ctx, &agentv1.UnlockRequest{}); err != nil {
+	if err := w.node.Unlock(ctx); err != nil {
 		w.reporter.Debug("unlock the node: %v", err)
 	}
 }

@@ -28,15 +28,15 @@ const (
 )
 
 // chocolateySteps returns the steps that install Chocolatey if it is missing, and then the packages.
-func chocolateySteps(packages []string, installerURL string) []plan.Step {
+func chocolateySteps(n *node.Node, packages []string, installerURL string) []plan.Step {
 	if len(packages) == 0 {
 		return nil
 	}
 	choco := &chocolatey{}
-	steps := []plan.Step{&installChocolatey{choco: choco, url: installerURL}}
+	steps := []plan.Step{&installChocolatey{node: n, choco: choco, url: installerURL}}
 	for _, wanted := range packages {
 		name, version, _ := strings.Cut(wanted, "@")
-		steps = append(steps, &chocoPackage{choco: choco, name: name, version: version})
+		steps = append(steps, &chocoPackage{node: n, choco: choco, name: name, version: version})
 	}
 	return steps
 }
@@ -128,23 +128,24 @@ func beforeTwo(ctx context.Context, n *node.Node, path string) (bool, error) {
 
 // installChocolatey runs Chocolatey's installer script on the node.
 type installChocolatey struct {
+	node  *node.Node
 	choco *chocolatey
 	url   string
 }
 
 func (s *installChocolatey) Name() string { return chocolateyStep }
 
-func (s *installChocolatey) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	_, found, err := s.choco.executable(ctx, n)
+func (s *installChocolatey) Plan(ctx context.Context) (plan.Change, error) {
+	_, found, err := s.choco.executable(ctx, s.node)
 	if err != nil || found {
 		return plan.Change{}, err
 	}
 	return plan.Change{Needed: true, Summary: "install Chocolatey from " + s.url}, nil
 }
 
-func (s *installChocolatey) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
+func (s *installChocolatey) Apply(ctx context.Context, r ui.Reporter) (plan.Outcome, error) {
 	defer s.choco.forget()
-	clients := script.Clients{Files: n.Files, Processes: n.Processes}
+	clients := script.Clients{Files: s.node.Files, Processes: s.node.Processes}
 	output, err := script.RunForOutput(ctx, clients, installerScript(s.url))
 	if err != nil {
 		return plan.Outcome{}, fmt.Errorf("run Chocolatey's installer: %w", err)
@@ -153,7 +154,7 @@ func (s *installChocolatey) Apply(ctx context.Context, n *node.Node, r ui.Report
 	if output.ExitCode != 0 {
 		return plan.Outcome{}, s.failed(output)
 	}
-	path, found, err := s.choco.executable(ctx, n)
+	path, found, err := s.choco.executable(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
@@ -208,6 +209,7 @@ Invoke-Expression $installer
 
 // chocoPackage installs one package, in a given version if the node file has one.
 type chocoPackage struct {
+	node          *node.Node
 	choco         *chocolatey
 	name, version string
 }
@@ -217,8 +219,8 @@ func (s *chocoPackage) Name() string { return "package " + s.name }
 // Needs prevents the installation of a package if Chocolatey could not be installed.
 func (s *chocoPackage) Needs() []string { return []string{chocolateyStep} }
 
-func (s *chocoPackage) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	installed, err := s.choco.packages(ctx, n)
+func (s *chocoPackage) Plan(ctx context.Context) (plan.Change, error) {
+	installed, err := s.choco.packages(ctx, s.node)
 	if err != nil {
 		return plan.Change{}, err
 	}
@@ -235,21 +237,21 @@ func (s *chocoPackage) Plan(ctx context.Context, n *node.Node) (plan.Change, err
 	return plan.Change{Summary: version + " is installed"}, nil
 }
 
-func (s *chocoPackage) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
-	path, found, err := s.choco.executable(ctx, n)
+func (s *chocoPackage) Apply(ctx context.Context, r ui.Reporter) (plan.Outcome, error) {
+	path, found, err := s.choco.executable(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
 	if !found {
 		return plan.Outcome{}, fmt.Errorf("install %s: %s does not exist", s.name, path)
 	}
-	installed, err := s.choco.packages(ctx, n)
+	installed, err := s.choco.packages(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
 	defer s.choco.forget()
 	_, present := installed[strings.ToLower(s.name)]
-	output, err := run(ctx, n, path, s.arguments(present), 0, 1641, 3010)
+	output, err := run(ctx, s.node, path, s.arguments(present), 0, 1641, 3010)
 	if err != nil {
 		return plan.Outcome{}, fmt.Errorf("install %s: %w; choco's log on the node is %s\\logs\\chocolatey.log", s.name,
 			err, strings.TrimSuffix(path, `\bin\choco.exe`))

@@ -14,12 +14,15 @@ import (
 
 // environment sets variables of the machine. Summaries contain only the names of the variables,
 // since the values may be secret.
-type environment struct{ wanted map[string]string }
+type environment struct {
+	node   *node.Node
+	wanted map[string]string
+}
 
 func (s *environment) Name() string { return "environment" }
 
-func (s *environment) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	differing, err := s.differing(ctx, n)
+func (s *environment) Plan(ctx context.Context) (plan.Change, error) {
+	differing, err := s.differing(ctx, s.node)
 	if err != nil || len(differing) == 0 {
 		return plan.Change{}, err
 	}
@@ -30,12 +33,12 @@ func (s *environment) Plan(ctx context.Context, n *node.Node) (plan.Change, erro
 	return plan.Change{Needed: true, Summary: "set " + strings.Join(names, ", ")}, nil
 }
 
-func (s *environment) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
-	differing, err := s.differing(ctx, n)
+func (s *environment) Apply(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
+	differing, err := s.differing(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	if _, err := n.Settings.SetEnvironment(ctx, &agentv1.SetEnvironmentRequest{Variables: differing}); err != nil {
+	if _, err := s.node.Settings.SetEnvironment(ctx, &agentv1.SetEnvironmentRequest{Variables: differing}); err != nil {
 		return plan.Outcome{}, fmt.Errorf("set the machine's environment: %w", err)
 	}
 	// A service, also a restarted one, inherits the variables that services.exe got at boot (Microsoft's KB 821761,
@@ -74,24 +77,27 @@ func machineEnvironment(ctx context.Context, n *node.Node) (map[string]string, e
 }
 
 // searchPath appends folders to the machine's PATH.
-type searchPath struct{ wanted []string }
+type searchPath struct {
+	node   *node.Node
+	wanted []string
+}
 
 func (s *searchPath) Name() string { return "PATH" }
 
-func (s *searchPath) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	missing, err := s.missing(ctx, n)
+func (s *searchPath) Plan(ctx context.Context) (plan.Change, error) {
+	missing, err := s.missing(ctx, s.node)
 	if err != nil || len(missing) == 0 {
 		return plan.Change{}, err
 	}
 	return plan.Change{Needed: true, Summary: "append " + strings.Join(missing, ", ")}, nil
 }
 
-func (s *searchPath) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
-	missing, err := s.missing(ctx, n)
+func (s *searchPath) Apply(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
+	missing, err := s.missing(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	if _, err := n.Settings.SetEnvironment(ctx, &agentv1.SetEnvironmentRequest{AddPath: missing}); err != nil {
+	if _, err := s.node.Settings.SetEnvironment(ctx, &agentv1.SetEnvironmentRequest{AddPath: missing}); err != nil {
 		return plan.Outcome{}, fmt.Errorf("append to the machine's PATH: %w", err)
 	}
 	return plan.Outcome{}, nil

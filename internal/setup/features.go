@@ -13,12 +13,15 @@ import (
 
 // features enables Windows optional features: all in one step, so that they share one
 // reboot.
-type features struct{ wanted []string }
+type features struct {
+	node   *node.Node
+	wanted []string
+}
 
 func (s *features) Name() string { return "features" }
 
-func (s *features) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	disabled, pending, err := s.compare(ctx, n)
+func (s *features) Plan(ctx context.Context) (plan.Change, error) {
+	disabled, pending, err := s.compare(ctx, s.node)
 	if err != nil {
 		return plan.Change{}, err
 	}
@@ -32,15 +35,15 @@ func (s *features) Plan(ctx context.Context, n *node.Node) (plan.Change, error) 
 	return plan.Change{Needed: len(parts) > 0, Summary: strings.Join(parts, "; ")}, nil
 }
 
-func (s *features) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
-	disabled, pending, err := s.compare(ctx, n)
+func (s *features) Apply(ctx context.Context, r ui.Reporter) (plan.Outcome, error) {
+	disabled, pending, err := s.compare(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
 	outcome := plan.Outcome{RebootRequired: len(pending) > 0}
 	for _, name := range disabled {
 		r.Step("enabling the feature %s", name)
-		reply, err := n.Features.Set(ctx, &agentv1.SetFeatureRequest{Name: name, Enabled: true})
+		reply, err := s.node.Features.Set(ctx, &agentv1.SetFeatureRequest{Name: name, Enabled: true})
 		if err != nil {
 			return plan.Outcome{}, fmt.Errorf("enable the feature %s: %w", name, err)
 		}

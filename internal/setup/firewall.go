@@ -17,7 +17,10 @@ import (
 
 // firewallRule ensures that exactly one rule has the wanted name, and that this rule equals the
 // wanted rule in every field.
-type firewallRule struct{ wanted *agentv1.FirewallRule }
+type firewallRule struct {
+	node   *node.Node
+	wanted *agentv1.FirewallRule
+}
 
 // asRule converts a rule of the node file, and fills in the defaults of its fields.
 func asRule(rule v1alpha1.FirewallRule) *agentv1.FirewallRule {
@@ -35,8 +38,8 @@ func asRule(rule v1alpha1.FirewallRule) *agentv1.FirewallRule {
 
 func (s firewallRule) Name() string { return "firewall rule " + s.wanted.GetName() }
 
-func (s firewallRule) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	reply, err := n.Firewall.List(ctx, &agentv1.ListFirewallRulesRequest{})
+func (s firewallRule) Plan(ctx context.Context) (plan.Change, error) {
+	reply, err := s.node.Firewall.List(ctx, &agentv1.ListFirewallRulesRequest{})
 	if err != nil {
 		return plan.Change{}, fmt.Errorf("list the firewall's rules: %w", err)
 	}
@@ -59,8 +62,8 @@ func (s firewallRule) Plan(ctx context.Context, n *node.Node) (plan.Change, erro
 		describe(s.wanted))}, nil
 }
 
-func (s firewallRule) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
-	if _, err := n.Firewall.Add(ctx, s.wanted); err != nil {
+func (s firewallRule) Apply(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
+	if _, err := s.node.Firewall.Add(ctx, s.wanted); err != nil {
 		return plan.Outcome{}, fmt.Errorf("add the firewall rule: %w", err)
 	}
 	return plan.Outcome{}, nil

@@ -94,7 +94,8 @@ func newLab(t *testing.T, options simulated.Options) *lab {
 
 func (l *lab) setup(spec v1alpha1.Setup, options plan.Options) ([]plan.StepResult, error) {
 	l.t.Helper()
-	return plan.Run(l.t.Context(), l.node, setup.Steps(spec, setup.Options{}), options, ui.Discard{})
+	options.Machine = l.node
+	return plan.Run(l.t.Context(), setup.Steps(l.node, spec, setup.Options{}), options, ui.Discard{})
 }
 
 // changes runs f and returns the changes that it made on the machine.

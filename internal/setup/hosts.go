@@ -15,12 +15,15 @@ import (
 
 // hostsFile makes names resolve to addresses. Everything else in the node's hosts file
 // stays unchanged.
-type hostsFile struct{ wanted []v1alpha1.HostsEntry }
+type hostsFile struct {
+	node   *node.Node
+	wanted []v1alpha1.HostsEntry
+}
 
 func (s *hostsFile) Name() string { return "hosts file" }
 
-func (s *hostsFile) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	missing, err := s.missing(ctx, n)
+func (s *hostsFile) Plan(ctx context.Context) (plan.Change, error) {
+	missing, err := s.missing(ctx, s.node)
 	if err != nil {
 		return plan.Change{}, err
 	}
@@ -34,12 +37,12 @@ func (s *hostsFile) Plan(ctx context.Context, n *node.Node) (plan.Change, error)
 	return plan.Change{Needed: true, Summary: "resolve " + strings.Join(parts, ", ")}, nil
 }
 
-func (s *hostsFile) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
-	missing, err := s.missing(ctx, n)
+func (s *hostsFile) Apply(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
+	missing, err := s.missing(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	if _, err := n.Settings.SetHosts(ctx, &agentv1.SetHostsRequest{Entries: missing}); err != nil {
+	if _, err := s.node.Settings.SetHosts(ctx, &agentv1.SetHostsRequest{Entries: missing}); err != nil {
 		return plan.Outcome{}, fmt.Errorf("edit the hosts file: %w", err)
 	}
 	return plan.Outcome{}, nil

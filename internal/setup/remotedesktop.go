@@ -30,7 +30,10 @@ const (
 // disabled, turning Remote Desktop on also sets the service to start at boot, and starts it.
 // Turning Remote Desktop off leaves the service as it is, since the registry value makes the
 // service refuse connections.
-type remoteDesktop struct{ enable bool }
+type remoteDesktop struct {
+	node   *node.Node
+	enable bool
+}
 
 func (s remoteDesktop) Name() string { return "Remote Desktop" }
 
@@ -39,8 +42,8 @@ type remoteDesktopDifferences struct {
 	registry, stopped, firewall bool
 }
 
-func (s remoteDesktop) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	differs, err := s.compare(ctx, n)
+func (s remoteDesktop) Plan(ctx context.Context) (plan.Change, error) {
+	differs, err := s.compare(ctx, s.node)
 	if err != nil {
 		return plan.Change{}, err
 	}
@@ -62,24 +65,24 @@ func (s remoteDesktop) Plan(ctx context.Context, n *node.Node) (plan.Change, err
 		strings.Join(parts, ", "))}, nil
 }
 
-func (s remoteDesktop) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
-	differs, err := s.compare(ctx, n)
+func (s remoteDesktop) Apply(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
+	differs, err := s.compare(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
 	if differs.registry {
-		if err := s.setDeny(ctx, n); err != nil {
+		if err := s.setDeny(ctx, s.node); err != nil {
 			return plan.Outcome{}, err
 		}
 	}
 	if differs.stopped {
-		if err := s.startService(ctx, n); err != nil {
+		if err := s.startService(ctx, s.node); err != nil {
 			return plan.Outcome{}, err
 		}
 	}
 	if differs.firewall {
 		group := &agentv1.EnableFirewallGroupRequest{Group: remoteDesktopGroup, Enabled: s.enable}
-		if _, err := n.Firewall.EnableGroup(ctx, group); err != nil {
+		if _, err := s.node.Firewall.EnableGroup(ctx, group); err != nil {
 			return plan.Outcome{}, fmt.Errorf("turn the firewall group %s %s: %w", remoteDesktopGroup,
 				onOff(s.enable), err)
 		}

@@ -9,6 +9,7 @@ package setup
 
 import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
 )
 
@@ -22,8 +23,8 @@ type Options struct {
 	InstallerURL string
 }
 
-// Steps returns the steps for spec, in the order in which they run.
-func Steps(spec v1alpha1.Setup, opts Options) []plan.Step {
+// Steps returns the steps for spec on a node, in the order in which they run.
+func Steps(n *node.Node, spec v1alpha1.Setup, opts Options) []plan.Step {
 	if opts.Resolve == nil {
 		opts.Resolve = func(path string) string { return path }
 	}
@@ -32,25 +33,25 @@ func Steps(spec v1alpha1.Setup, opts Options) []plan.Step {
 	}
 	var steps []plan.Step
 	if spec.EnableRDP != nil {
-		steps = append(steps, remoteDesktop{enable: *spec.EnableRDP})
+		steps = append(steps, remoteDesktop{node: n, enable: *spec.EnableRDP})
 	}
 	if spec.OpenSSH != nil && len(spec.OpenSSH.AuthorizedKeys) > 0 {
-		steps = append(steps, &sshKeys{wanted: spec.OpenSSH.AuthorizedKeys, resolve: opts.Resolve})
+		steps = append(steps, &sshKeys{node: n, wanted: spec.OpenSSH.AuthorizedKeys, resolve: opts.Resolve})
 	}
 	if len(spec.Hosts) > 0 {
-		steps = append(steps, &hostsFile{wanted: spec.Hosts})
+		steps = append(steps, &hostsFile{n, spec.Hosts})
 	}
 	if len(spec.Environment) > 0 {
-		steps = append(steps, &environment{wanted: spec.Environment})
+		steps = append(steps, &environment{n, spec.Environment})
 	}
 	if len(spec.Path) > 0 {
-		steps = append(steps, &searchPath{wanted: spec.Path})
+		steps = append(steps, &searchPath{n, spec.Path})
 	}
 	for _, rule := range spec.Firewall {
-		steps = append(steps, firewallRule{wanted: asRule(rule)})
+		steps = append(steps, firewallRule{n, asRule(rule)})
 	}
 	if len(spec.Features) > 0 {
-		steps = append(steps, &features{wanted: spec.Features})
+		steps = append(steps, &features{n, spec.Features})
 	}
-	return append(steps, chocolateySteps(spec.ChocoPackages, opts.InstallerURL)...)
+	return append(steps, chocolateySteps(n, spec.ChocoPackages, opts.InstallerURL)...)
 }

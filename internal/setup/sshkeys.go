@@ -29,14 +29,15 @@ const (
 // sshKeys adds public keys to administrators_authorized_keys. The existing content
 // stays, byte for byte.
 type sshKeys struct {
+	node    *node.Node
 	wanted  []string // lines, or paths of .pub files
 	resolve func(string) string
 }
 
 func (s *sshKeys) Name() string { return "SSH keys" }
 
-func (s *sshKeys) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	state, err := s.compare(ctx, n)
+func (s *sshKeys) Plan(ctx context.Context) (plan.Change, error) {
+	state, err := s.compare(ctx, s.node)
 	if err != nil {
 		return plan.Change{}, err
 	}
@@ -54,17 +55,17 @@ func (s *sshKeys) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	return plan.Change{Needed: len(parts) > 0, Summary: strings.Join(parts, "; ")}, nil
 }
 
-func (s *sshKeys) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
-	state, err := s.compare(ctx, n)
+func (s *sshKeys) Apply(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
+	state, err := s.compare(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
 	if len(state.missing) == 0 {
-		return plan.Outcome{}, smallfile.Restrict(ctx, n, authorizedKeysFile, authorizedKeysSDDL)
+		return plan.Outcome{}, smallfile.Restrict(ctx, s.node, authorizedKeysFile, authorizedKeysSDDL)
 	}
 	// Replace writes a new file and restricts it before it gets its name, so that sshd
 	// never reads half a file, or a file that it must refuse.
-	return plan.Outcome{}, smallfile.Replace(ctx, n, authorizedKeysFile, state.merged(), authorizedKeysSDDL)
+	return plan.Outcome{}, smallfile.Replace(ctx, s.node, authorizedKeysFile, state.merged(), authorizedKeysSDDL)
 }
 
 // keysState is the present authorized_keys file, and the wanted keys that the file lacks.

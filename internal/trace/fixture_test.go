@@ -64,15 +64,15 @@ func (l *lab) run(ctx context.Context, steps []plan.Step, dryRun bool) ([]plan.S
 	if err := push.Settle(ctx, l.Node.Node, push.Options{Holder: "ann@desk", DryRun: dryRun}, ui.Discard{}); err != nil {
 		return nil, err
 	}
-	return plan.Run(ctx, l.Node.Node, steps, plan.Options{DryRun: dryRun, Holder: "ann@desk"}, ui.Discard{})
+	return plan.Run(ctx, steps, plan.Options{Machine: l.Node.Node, DryRun: dryRun, Holder: "ann@desk"}, ui.Discard{})
 }
 
 func (l *lab) on(o trace.Options) ([]plan.StepResult, error) {
-	return l.run(l.t.Context(), trace.On(o), false)
+	return l.run(l.t.Context(), trace.On(l.Node.Node, o), false)
 }
 
 func (l *lab) off(o trace.Options) ([]plan.StepResult, error) {
-	return l.run(l.t.Context(), trace.Off(o), false)
+	return l.run(l.t.Context(), trace.Off(l.Node.Node, o), false)
 }
 
 func (l *lab) mustOn(o trace.Options) []plan.StepResult {

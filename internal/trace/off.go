@@ -16,6 +16,7 @@ import (
 
 // off is the step that restores the state from before the trace.
 type off struct {
+	node *node.Node
 	*subject
 	options Options
 	next    *off // the step after this one; nil: there is none
@@ -23,8 +24,8 @@ type off struct {
 
 func (s *off) Name() string { return s.name + " log" }
 
-func (s *off) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	entry, is, at, err := s.state(ctx, n)
+func (s *off) Plan(ctx context.Context) (plan.Change, error) {
+	entry, is, at, err := s.state(ctx, s.node)
 	switch {
 	case err != nil || entry == nil:
 		return plan.Change{Summary: "off"}, err
@@ -33,7 +34,7 @@ func (s *off) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	case at == without:
 		return plan.Change{Needed: true, Summary: "remove the files of an interrupted command: the settings are as before"}, nil
 	}
-	was, err := before(ctx, n, *entry)
+	was, err := before(ctx, s.node, *entry)
 	if err != nil {
 		return plan.Change{}, err
 	}
@@ -71,33 +72,33 @@ func (s *off) state(ctx context.Context, n *node.Node) (*tracerecord.Service, *o
 	return &entry, &is, at, nil
 }
 
-func (s *off) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
-	entry, is, at, err := s.state(ctx, n)
+func (s *off) Apply(ctx context.Context, r ui.Reporter) (plan.Outcome, error) {
+	entry, is, at, err := s.state(ctx, s.node)
 	if err != nil || entry == nil {
 		return plan.Outcome{}, err
 	}
 	if at == without {
-		return plan.Outcome{}, s.forget(ctx, n, *entry)
+		return plan.Outcome{}, s.forget(ctx, s.node, *entry)
 	}
-	was, err := before(ctx, n, *entry)
+	was, err := before(ctx, s.node, *entry)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
 	if is == nil {
-		return plan.Outcome{}, s.putFileBack(ctx, n, *entry, was)
+		return plan.Outcome{}, s.putFileBack(ctx, s.node, *entry, was)
 	}
 	if s.options.NoRestart {
-		return plan.Outcome{}, s.putBack(ctx, n, *entry, *is, was)
+		return plan.Outcome{}, s.putBack(ctx, s.node, *entry, *is, was)
 	}
 	own := restoration{off: s, entry: *entry, change: s.change(*is, was)}
-	if other := s.companion(ctx, n); other != nil {
-		err := switchOff(ctx, n, []restoration{own, *other}, r)
+	if other := s.companion(ctx, s.node); other != nil {
+		err := switchOff(ctx, s.node, []restoration{own, *other}, r)
 		if !blames(err, other.name()) {
 			return plan.Outcome{}, err
 		}
 		r.Debug("%v; changing %s alone", err, s.name)
 	}
-	return plan.Outcome{}, switchOff(ctx, n, []restoration{own}, r)
+	return plan.Outcome{}, switchOff(ctx, s.node, []restoration{own}, r)
 }
 
 func (s *off) change(is observed, was logSettings) change {

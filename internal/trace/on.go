@@ -20,6 +20,7 @@ import (
 
 // on is the step that makes one service log more.
 type on struct {
+	node *node.Node
 	*subject
 	options Options
 	next    *on // the step after this one; nil: there is none
@@ -42,8 +43,8 @@ func (d decision) done(wish tracerecord.Wish) bool {
 	return d.is.equal(d.wanted) && (!d.known || d.entry.On && d.entry.Wish == wish)
 }
 
-func (s *on) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	d, err := s.decide(ctx, n)
+func (s *on) Plan(ctx context.Context) (plan.Change, error) {
+	d, err := s.decide(ctx, s.node)
 	if errors.Is(err, fault.ErrNoService) && !s.named {
 		return plan.Change{Summary: "there is no such service"}, nil
 	}
@@ -141,19 +142,19 @@ func runtimeVersion(ctx context.Context, n *node.Node) (string, error) {
 	return reply.GetRuntimeVersion(), nil
 }
 
-func (s *on) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.Outcome, error) {
-	d, err := s.decide(ctx, n)
+func (s *on) Apply(ctx context.Context, r ui.Reporter) (plan.Outcome, error) {
+	d, err := s.decide(ctx, s.node)
 	if err != nil || d.done(s.options.wish(s.name)) { // the step before may have changed this service too
 		return plan.Outcome{}, err
 	}
-	if other := s.companion(ctx, n); other != nil && !d.is.equal(d.wanted) {
-		err := switchOn(ctx, n, []*turn{{on: s, decision: d}, other}, r)
+	if other := s.companion(ctx, s.node); other != nil && !d.is.equal(d.wanted) {
+		err := switchOn(ctx, s.node, []*turn{{on: s, decision: d}, other}, r)
 		if !blames(err, other.name) {
 			return plan.Outcome{}, err
 		}
 		r.Debug("%v; changing %s alone", err, s.name)
 	}
-	return plan.Outcome{}, switchOn(ctx, n, []*turn{{on: s, decision: d}}, r)
+	return plan.Outcome{}, switchOn(ctx, s.node, []*turn{{on: s, decision: d}}, r)
 }
 
 // turn is a service that must log more, with the decision about the service.

@@ -73,11 +73,11 @@ func (o Options) wish(service string) tracerecord.Wish {
 // On returns the plan that makes services log more. Its steps do not depend on each other.
 // If two services change, the first step changes both in one transaction, so that each is
 // restarted once although one depends on the other.
-func On(o Options) []plan.Step {
+func On(n *node.Node, o Options) []plan.Step {
 	var steps []plan.Step
 	var last *on
 	for _, s := range o.subjects() {
-		step := &on{subject: s, options: o}
+		step := &on{node: n, subject: s, options: o}
 		if last != nil {
 			last.next = step
 		}
@@ -87,11 +87,11 @@ func On(o Options) []plan.Step {
 }
 
 // Off returns the plan that restores the previous state, in one transaction as On does.
-func Off(o Options) []plan.Step {
+func Off(n *node.Node, o Options) []plan.Step {
 	var steps []plan.Step
 	var last *off
 	for _, s := range o.subjects() {
-		step := &off{subject: s, options: o}
+		step := &off{node: n, subject: s, options: o}
 		if last != nil {
 			last.next = step
 		}

@@ -155,7 +155,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
 		before := l.state()
-		results, err := l.run(t.Context(), trace.On(options()), true)
+		results, err := l.run(t.Context(), trace.On(l.Node.Node, options()), true)
 		switch {
 		case err != nil:
 			t.Errorf("unexpected error: %v", err)
@@ -168,7 +168,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 		l.isAsBefore(before)
 		l.mustOn(options())
 		on := l.state()
-		results, err = l.run(t.Context(), trace.Off(options()), true)
+		results, err = l.run(t.Context(), trace.Off(l.Node.Node, options()), true)
 		if err != nil || !strings.Contains(results[1].Change, "log at --v=0") {
 			t.Errorf("%v\n%s", err, table(results))
 		}

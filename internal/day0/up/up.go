@@ -149,7 +149,7 @@ func wantsJoin(document config.Document) bool { return document.Node.Spec.Kubern
 
 // wantsSetup reports whether the setup of a node has any step.
 func wantsSetup(document config.Document) bool {
-	return len(setup.Steps(document.Node.Spec.Setup, setup.Options{Resolve: document.Resolve})) > 0
+	return len(setup.Steps(nil, document.Node.Spec.Setup, setup.Options{Resolve: document.Resolve})) > 0
 }
 
 // making returns the stages of Up whose kinds w.Only contains.
@@ -258,8 +258,8 @@ func (w *work) setUp(document config.Document, machine *stage) func(context.Cont
 		if err != nil {
 			return done{}, err
 		}
-		steps := setup.Steps(document.Node.Spec.Setup, setup.Options{Resolve: document.Resolve})
-		results, err := plan.Run(ctx, n, steps, plan.Options{DryRun: w.DryRun, AllowReboot: w.Join.AllowReboot}, r)
+		steps := setup.Steps(n, document.Node.Spec.Setup, setup.Options{Resolve: document.Resolve})
+		results, err := plan.Run(ctx, steps, plan.Options{Machine: n, DryRun: w.DryRun, AllowReboot: w.Join.AllowReboot}, r)
 		result := w.summary(results)
 		if result.changed && !w.DryRun {
 			w.reconnect(ctx, document.Node.Metadata.Name)

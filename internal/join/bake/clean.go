@@ -171,7 +171,7 @@ func (b *oven) keepWantedKeys(ctx context.Context) error {
 		return nil
 	}
 	only := v1alpha1.Setup{OpenSSH: b.doc.Node.Spec.Setup.OpenSSH}
-	_, err := b.run(ctx, setup.Steps(only, setup.Options{Resolve: b.doc.Resolve}), false)
+	_, err := b.run(ctx, setup.Steps(b.node, only, setup.Options{Resolve: b.doc.Resolve}), false)
 	return err
 }
 

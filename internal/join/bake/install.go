@@ -21,7 +21,7 @@ import (
 const pullLimit = 30 * time.Minute
 
 func (b *oven) setupSteps() []plan.Step {
-	return setup.Steps(b.doc.Node.Spec.Setup, setup.Options{Resolve: b.doc.Resolve})
+	return setup.Steps(b.node, b.doc.Node.Spec.Setup, setup.Options{Resolve: b.doc.Resolve})
 }
 
 func names(steps []plan.Step) string {
@@ -35,8 +35,8 @@ func names(steps []plan.Step) string {
 // run runs steps, as `swdt setup` and `swdt join` do. It may reboot the machine, which is swdt's
 // own temporary VM.
 func (b *oven) run(ctx context.Context, steps []plan.Step, ordered bool) (string, error) {
-	results, err := plan.Run(ctx, b.node, steps,
-		plan.Options{AllowReboot: true, Ordered: ordered, Holder: b.options.Holder}, b.reporter)
+	results, err := plan.Run(ctx, steps,
+		plan.Options{Machine: b.node, AllowReboot: true, Ordered: ordered, Holder: b.options.Holder}, b.reporter)
 	var done []string
 	for _, result := range results {
 		if result.State == plan.Changed {
@@ -64,7 +64,7 @@ func (b *oven) kubernetesChange() string {
 }
 
 func (b *oven) installKubernetes(ctx context.Context) (string, error) {
-	steps, err := join.Prepare(b.doc, join.Options{
+	steps, err := join.Prepare(b.node, b.doc, join.Options{
 		Artifacts: b.options.Artifacts, Sources: b.options.Sources, Depot: b.options.Depot, Mirror: b.options.Mirror,
 		Holder: b.options.Holder, Reporter: b.reporter,
 	})

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/swdt-dev/swdt/internal/cluster/cni"
-	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
@@ -67,11 +66,11 @@ func (w *work) antreaForWindows() plan.Step {
 // antreaWindowsStep is an applyStep that, without a manifest, can report that its DaemonSet is missing.
 type antreaWindowsStep struct{ *applyStep }
 
-func (s *antreaWindowsStep) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
+func (s *antreaWindowsStep) Plan(ctx context.Context) (plan.Change, error) {
 	if s.work.noWindows && len(s.work.manifest) == 0 { // only the status has no manifest then
 		return plan.Change{Needed: true, Summary: "create DaemonSet kube-system/antrea-agent-windows"}, nil
 	}
-	return s.applyStep.Plan(ctx, n)
+	return s.applyStep.Plan(ctx)
 }
 
 // antreaConfig returns the ConfigMap of Antrea on Linux nodes: that of the cluster, or else that of the

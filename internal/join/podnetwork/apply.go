@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/swdt-dev/swdt/internal/cluster/cni"
-	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -38,7 +37,7 @@ func fixed(all ...*unstructured.Unstructured) func(context.Context) ([]*unstruct
 
 func (s *applyStep) Name() string { return s.name }
 
-func (s *applyStep) Plan(ctx context.Context, _ *node.Node) (plan.Change, error) {
+func (s *applyStep) Plan(ctx context.Context) (plan.Change, error) {
 	all, err := s.differences(ctx)
 	if err != nil || len(all) == 0 {
 		return plan.Change{Summary: s.present}, err
@@ -69,7 +68,7 @@ func (s *applyStep) differences(ctx context.Context) (all []cni.Difference, err 
 }
 
 // Apply applies the objects. Kinds come before the objects of these kinds.
-func (s *applyStep) Apply(ctx context.Context, _ *node.Node, r ui.Reporter) (plan.Outcome, error) {
+func (s *applyStep) Apply(ctx context.Context, r ui.Reporter) (plan.Outcome, error) {
 	objects, err := s.objects(ctx)
 	if err != nil {
 		return plan.Outcome{}, err

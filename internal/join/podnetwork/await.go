@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/cluster/cni"
-	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -17,7 +16,7 @@ type affinityStep struct{ work *work }
 
 func (s *affinityStep) Name() string { return "strict affinity" }
 
-func (s *affinityStep) Plan(ctx context.Context, _ *node.Node) (plan.Change, error) {
+func (s *affinityStep) Plan(ctx context.Context) (plan.Change, error) {
 	is, err := s.work.server.Affinity(ctx)
 	switch {
 	case err != nil:
@@ -31,7 +30,7 @@ func (s *affinityStep) Plan(ctx context.Context, _ *node.Node) (plan.Change, err
 		Detail: "change IPAMConfiguration default\n  ~ .spec.strictAffinity: false → true"}, nil
 }
 
-func (s *affinityStep) Apply(ctx context.Context, _ *node.Node, r ui.Reporter) (plan.Outcome, error) {
+func (s *affinityStep) Apply(ctx context.Context, r ui.Reporter) (plan.Outcome, error) {
 	conditions := []cni.Condition{s.work.server.OperatorAvailable(), s.work.server.CalicoAPI()}
 	if s.work.options.NoWait {
 		if err := conditions[1].Look(ctx); err != nil {
@@ -56,7 +55,7 @@ func (s *readyStep) conditions() []cni.Condition {
 	return s.work.server.Conditions(s.work.options.Settings.Network, s.work.facts, !s.work.options.NoKubeProxy)
 }
 
-func (s *readyStep) Plan(ctx context.Context, _ *node.Node) (plan.Change, error) {
+func (s *readyStep) Plan(ctx context.Context) (plan.Change, error) {
 	var missing, reasons []string
 	for _, c := range s.conditions() {
 		err := c.Look(ctx)
@@ -83,7 +82,7 @@ func (s *readyStep) Follows() []string {
 
 func (s *readyStep) FollowUp() string { return "wait until the pod network works" }
 
-func (s *readyStep) Apply(ctx context.Context, _ *node.Node, r ui.Reporter) (plan.Outcome, error) {
+func (s *readyStep) Apply(ctx context.Context, r ui.Reporter) (plan.Outcome, error) {
 	err := cni.Await(ctx, s.conditions(), s.work.options.Wait, func(state string) { r.Info("waiting for %s", state) })
 	return plan.Outcome{Message: s.nodes()}, err
 }

@@ -75,7 +75,7 @@ func Install(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) 
 			return report.ended(err)
 		}
 	}
-	report.Steps, err = plan.Run(ctx, nil, w.steps(present), w.planOptions(), r)
+	report.Steps, err = plan.Run(ctx, w.steps(present), w.planOptions(), r)
 	return report.ended(err)
 }
 

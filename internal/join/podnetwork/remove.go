@@ -10,7 +10,6 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/cluster/cni"
-	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -42,7 +41,7 @@ func Remove(ctx context.Context, c *cluster.Cluster, o RemoveOptions, r ui.Repor
 		&removeStep{removal: s, name: "kinds", all: made.Kinds, keep: s.usersOf},
 	}
 	options := plan.Options{DryRun: o.DryRun, Ordered: true, Elsewhere: "the cluster"}
-	report.Steps, err = plan.Run(ctx, nil, steps, options, r)
+	report.Steps, err = plan.Run(ctx, steps, options, r)
 	return report.ended(err)
 }
 
@@ -107,7 +106,7 @@ func (s *removeStep) selected(ctx context.Context) (all []*unstructured.Unstruct
 	return all, kept, nil
 }
 
-func (s *removeStep) Plan(ctx context.Context, _ *node.Node) (plan.Change, error) {
+func (s *removeStep) Plan(ctx context.Context) (plan.Change, error) {
 	all, kept, err := s.selected(ctx)
 	if err != nil {
 		return plan.Change{}, err
@@ -142,7 +141,7 @@ func keptText(kept []string) string {
 	return strings.Join(kept, "")
 }
 
-func (s *removeStep) Apply(ctx context.Context, _ *node.Node, r ui.Reporter) (plan.Outcome, error) {
+func (s *removeStep) Apply(ctx context.Context, r ui.Reporter) (plan.Outcome, error) {
 	all, kept, err := s.selected(ctx)
 	if err != nil {
 		return plan.Outcome{}, err
@@ -156,7 +155,7 @@ type windowsStep struct{ *removal }
 
 func (s *windowsStep) Name() string { return "settings" }
 
-func (s *windowsStep) Plan(ctx context.Context, _ *node.Node) (plan.Change, error) {
+func (s *windowsStep) Plan(ctx context.Context) (plan.Change, error) {
 	needed, err := s.server.TurnWindowsOff(ctx, true)
 	if err != nil || !needed {
 		return plan.Change{}, err
@@ -164,7 +163,7 @@ func (s *windowsStep) Plan(ctx context.Context, _ *node.Node) (plan.Change, erro
 	return plan.Change{Needed: true, Summary: "turn Windows off in Installation default; its other settings stay"}, nil
 }
 
-func (s *windowsStep) Apply(ctx context.Context, _ *node.Node, _ ui.Reporter) (plan.Outcome, error) {
+func (s *windowsStep) Apply(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
 	_, err := s.server.TurnWindowsOff(ctx, false)
 	return plan.Outcome{}, err
 }

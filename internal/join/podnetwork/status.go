@@ -119,7 +119,7 @@ func (w *work) compare(ctx context.Context, present cni.Programs, unknown error,
 		return []plan.StepResult{{Name: "settings", State: plan.Failed, Message: unknown.Error()}}, nil
 	}
 	var failed *plan.FailedError
-	results, err := plan.Run(ctx, nil, w.steps(present), w.planOptions(), r)
+	results, err := plan.Run(ctx, w.steps(present), w.planOptions(), r)
 	if errors.As(err, &failed) {
 		err = nil
 	}

@@ -72,7 +72,7 @@ func (m *machine) open(ctx context.Context, n cluster.Node) error {
 		return fmt.Errorf("read the boot id: %w", err)
 	}
 	m.bootID = facts.GetBootId()
-	if _, err := m.node.Machine.Lock(ctx, &agentv1.LockRequest{Holder: holder}); err != nil {
+	if err := m.node.Lock(ctx, holder); err != nil {
 		return fmt.Errorf("lock the node: %w", err)
 	}
 	return nil

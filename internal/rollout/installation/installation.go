@@ -14,7 +14,6 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/cluster/cni"
-	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/rollout/manifests"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -44,7 +43,7 @@ func Run(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) ([]p
 	for _, object := range objects {
 		steps = append(steps, &step{server: server, object: object, force: o.Force})
 	}
-	return plan.Run(ctx, nil, steps, plan.Options{DryRun: o.DryRun, Ordered: true, Elsewhere: "the cluster"}, r)
+	return plan.Run(ctx, steps, plan.Options{DryRun: o.DryRun, Ordered: true, Elsewhere: "the cluster"}, r)
 }
 
 // apiPorts returns the TCP ports of the API server's endpoints, such as 8443 of minikube and 16443 of MicroK8s: a
@@ -114,7 +113,7 @@ type step struct {
 
 func (s *step) Name() string { return cni.RefOf(s.object).String() }
 
-func (s *step) Plan(ctx context.Context, _ *node.Node) (plan.Change, error) {
+func (s *step) Plan(ctx context.Context) (plan.Change, error) {
 	d, err := s.server.Compare(ctx, s.object, s.force)
 	switch {
 	case err != nil:
@@ -127,7 +126,7 @@ func (s *step) Plan(ctx context.Context, _ *node.Node) (plan.Change, error) {
 	return plan.Change{}, nil
 }
 
-func (s *step) Apply(ctx context.Context, _ *node.Node, _ ui.Reporter) (plan.Outcome, error) {
+func (s *step) Apply(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
 	d, err := s.server.Compare(ctx, s.object, s.force)
 	if err != nil || !d.Needed() {
 		return plan.Outcome{}, err

@@ -9,7 +9,6 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/cluster/cni"
-	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/rollout/manifests"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -33,7 +32,7 @@ func Remove(ctx context.Context, c *cluster.Cluster, o RemovalOptions, r ui.Repo
 	for _, object := range slices.Backward(objects) {
 		steps = append(steps, &removal{server: server, object: object, wait: o.Wait})
 	}
-	return plan.Run(ctx, nil, steps, plan.Options{DryRun: o.DryRun, Ordered: true, Elsewhere: "the cluster"}, r)
+	return plan.Run(ctx, steps, plan.Options{DryRun: o.DryRun, Ordered: true, Elsewhere: "the cluster"}, r)
 }
 
 // removal removes one object.
@@ -45,7 +44,7 @@ type removal struct {
 
 func (s *removal) Name() string { return cni.RefOf(s.object).String() }
 
-func (s *removal) Plan(ctx context.Context, _ *node.Node) (plan.Change, error) {
+func (s *removal) Plan(ctx context.Context) (plan.Change, error) {
 	live, err := s.server.Get(ctx, s.object)
 	if err != nil || live == nil {
 		return plan.Change{}, err
@@ -53,7 +52,7 @@ func (s *removal) Plan(ctx context.Context, _ *node.Node) (plan.Change, error) {
 	return plan.Change{Needed: true, Summary: "remove"}, nil
 }
 
-func (s *removal) Apply(ctx context.Context, _ *node.Node, r ui.Reporter) (plan.Outcome, error) {
+func (s *removal) Apply(ctx context.Context, r ui.Reporter) (plan.Outcome, error) {
 	live, err := s.server.Get(ctx, s.object)
 	if err != nil || live == nil {
 		return plan.Outcome{}, err

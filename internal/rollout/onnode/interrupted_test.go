@@ -140,8 +140,8 @@ func (o *ordered) isSetUp(c fleetv1.Content) bool {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	steps, err := plan.Run(o.t.Context(), o.Node.Node, setup.Steps(doc.Node.Spec.Setup, setup.Options{}),
-		plan.Options{DryRun: true}, ui.Discard{})
+	steps, err := plan.Run(o.t.Context(), setup.Steps(o.Node.Node, doc.Node.Spec.Setup, setup.Options{}),
+		plan.Options{Machine: o.Node.Node, DryRun: true}, ui.Discard{})
 	if err != nil || len(steps) != 4 {
 		o.t.Fatalf("%d steps: %v", len(steps), err)
 	}

@@ -123,11 +123,11 @@ func transient(err error) bool {
 
 // configure brings Windows to the state of the content's setup. It never reboots the node.
 func (w *order) configure(ctx context.Context) error {
-	steps := setup.Steps(w.doc.Node.Spec.Setup, setup.Options{})
+	steps := setup.Steps(w.node, w.doc.Node.Spec.Setup, setup.Options{})
 	if len(steps) == 0 {
 		return nil
 	}
-	_, err := plan.Run(ctx, w.node, steps, plan.Options{Holder: w.holder()}, w.Reporter)
+	_, err := plan.Run(ctx, steps, plan.Options{Machine: w.node, Holder: w.holder()}, w.Reporter)
 	return err
 }
 

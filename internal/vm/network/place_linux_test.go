@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
 
+	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/testing/dockertest"
 	"github.com/swdt-dev/swdt/internal/testing/netspace"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -224,7 +225,7 @@ func TestPreparationAndRemoval(t *testing.T) {
 }
 
 // run runs the steps and returns their states.
-func run(t *testing.T, d Docker, w Wanted, steps func(Docker, Wanted) ([]Step, error)) (string, error) {
+func run(t *testing.T, d Docker, w Wanted, steps func(Docker, Wanted) ([]plan.Step, error)) (string, error) {
 	t.Helper()
 	all, err := steps(d, w)
 	must(t, err)

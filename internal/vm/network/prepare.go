@@ -12,15 +12,6 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// Step is one idempotent change of your machine's networks.
-type Step interface {
-	Name() string
-	// Plan compares your machine with the wanted state; it changes nothing.
-	Plan(ctx context.Context) (plan.Change, error)
-	// Apply makes the change. It returns ErrRoot if this process lacks the rights.
-	Apply(ctx context.Context) error
-}
-
 // ErrRoot means that a step needs root's rights.
 var ErrRoot = errors.New("it needs root's rights")
 
@@ -29,20 +20,20 @@ var ErrNothingToPrepare = errors.New("swdt prepares only networks of mode bridge
 	"`bridge: kind` into spec.machine.network")
 
 // Preparation returns the steps that make the Docker network and the tap for a VM.
-func Preparation(d Docker, w Wanted) ([]Step, error) {
+func Preparation(d Docker, w Wanted) ([]plan.Step, error) {
 	if w.Mode != Bridge {
 		return nil, ErrNothingToPrepare
 	}
-	return []Step{&makeNetwork{docker: d, name: w.Bridge}, &makeTap{docker: d, wanted: w}}, nil
+	return []plan.Step{&makeNetwork{docker: d, name: w.Bridge}, &makeTap{docker: d, wanted: w}}, nil
 }
 
 // Removal returns the steps that remove the VM's tap, and the Docker network if swdt has made it and
 // nothing else uses it.
-func Removal(d Docker, w Wanted) ([]Step, error) {
+func Removal(d Docker, w Wanted) ([]plan.Step, error) {
 	if w.Mode != Bridge {
 		return nil, ErrNothingToPrepare
 	}
-	return []Step{&removeTap{w}, &removeNetwork{docker: d, wanted: w}}, nil
+	return []plan.Step{&removeTap{w}, &removeNetwork{docker: d, wanted: w}}, nil
 }
 
 // makeNetwork makes kind's Docker network before kind does, so that VMs have addresses that Docker
@@ -87,7 +78,9 @@ func (s *makeNetwork) Plan(ctx context.Context) (plan.Change, error) {
 	}, nil
 }
 
-func (s *makeNetwork) Apply(ctx context.Context) error { return s.docker.Make(ctx, s.network) }
+func (s *makeNetwork) Apply(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
+	return plan.Outcome{}, s.docker.Make(ctx, s.network)
+}
 
 // ownSubnets returns the subnets of your machine's interfaces.
 func ownSubnets() (all []netip.Prefix) {
@@ -138,15 +131,16 @@ func (s *makeTap) change(missing []string, bridge string) plan.Change {
 		"ip tuntap add %[1]s mode tap user %[2]d && ip link set %[1]s master %[3]s up", s.wanted.Tap, s.wanted.Owner, bridge)}
 }
 
-func (s *makeTap) Apply(ctx context.Context) error {
+// Apply makes the tap. It returns ErrRoot if this process lacks the rights.
+func (s *makeTap) Apply(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
 	place, err := Find(ctx, s.docker, s.wanted.Bridge)
+	if err == nil && !CanMake() {
+		err = ErrRoot
+	}
 	if err != nil {
-		return err
+		return plan.Outcome{}, err
 	}
-	if !CanMake() {
-		return ErrRoot
-	}
-	return s.tap(place.Bridge).Make()
+	return plan.Outcome{}, s.tap(place.Bridge).Make()
 }
 
 // removeTap removes the VM's tap.
@@ -165,7 +159,9 @@ func (s *removeTap) Plan(context.Context) (plan.Change, error) {
 		Detail: "ip tuntap del " + s.wanted.Tap + " mode tap"}, nil
 }
 
-func (s *removeTap) Apply(context.Context) error { return s.tap().Remove() }
+func (s *removeTap) Apply(context.Context, ui.Reporter) (plan.Outcome, error) {
+	return plan.Outcome{}, s.tap().Remove()
+}
 
 // removeNetwork removes a Docker network that swdt has made, unless containers or interfaces other
 // than the VM's tap are on it.
@@ -202,8 +198,8 @@ func (s *removeNetwork) Plan(ctx context.Context) (plan.Change, error) {
 		Detail: "docker network rm " + s.wanted.Bridge}, nil
 }
 
-func (s *removeNetwork) Apply(ctx context.Context) error {
-	return s.docker.Remove(ctx, s.wanted.Bridge)
+func (s *removeNetwork) Apply(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
+	return plan.Outcome{}, s.docker.Remove(ctx, s.wanted.Bridge)
 }
 
 // Results are the results of a run of steps.
@@ -214,41 +210,16 @@ type Results struct {
 
 // Run compares all steps, and then applies the needed steps in order. If a step fails, the steps
 // after it are skipped. A step that only lacks root's rights does not count as failed.
-func Run(ctx context.Context, steps []Step, dryRun bool, r ui.Reporter) (results Results, err error) {
-	needed := make([]bool, len(steps))
-	for i, step := range steps {
-		r.Debug("comparing %s", step.Name())
-		change, err := step.Plan(ctx)
-		if err != nil {
-			return results, fmt.Errorf("%s: %w", step.Name(), err)
-		}
-		result := plan.StepResult{Name: step.Name(), State: plan.OK, Message: change.Summary}
-		if needed[i] = change.Needed; needed[i] {
-			result = plan.StepResult{Name: step.Name(), Change: change.Summary, Detail: change.Detail, State: plan.Skipped,
-				Message: "dry run"}
-		}
-		results.Steps = append(results.Steps, result)
+func Run(ctx context.Context, steps []plan.Step, dryRun bool, r ui.Reporter) (Results, error) {
+	done, err := plan.Run(ctx, steps, plan.Options{DryRun: dryRun, Ordered: true, Elsewhere: "this machine"}, r)
+	results := Results{Steps: done, NeedRoot: errors.Is(err, ErrRoot)}
+	if !results.NeedRoot {
+		return results, err
 	}
-	for i, step := range steps {
-		if !needed[i] || dryRun {
-			continue
-		}
-		result := &results.Steps[i]
-		result.Message = ""
-		if err != nil {
-			result.Message = "not tried"
-			continue
-		}
-		r.Step("%s", result.Change)
-		switch applied := step.Apply(ctx); {
-		case errors.Is(applied, ErrRoot):
-			result.Message, results.NeedRoot = applied.Error(), true
-		case applied != nil:
-			result.State, result.Message = plan.Failed, applied.Error()
-			err = fmt.Errorf("%s: %w", step.Name(), applied)
-		default:
-			result.State = plan.Changed
+	for i := range done {
+		if done[i].State == plan.Failed {
+			done[i].State, done[i].Message = plan.Skipped, ErrRoot.Error()
 		}
 	}
-	return results, err
+	return results, nil
 }

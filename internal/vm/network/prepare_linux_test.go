@@ -8,6 +8,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/testing/dockertest"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 // swdt makes no network but that of kind, and removes none but one of its own without containers.
@@ -41,7 +42,8 @@ func TestTheNetworkOfKindAvoidsOthers(t *testing.T) {
 	step := &makeNetwork{docker: DockerAt(engine.Host()), name: "kind"}
 	change, err := step.Plan(t.Context())
 	must(t, err)
-	must(t, step.Apply(t.Context()))
+	_, err = step.Apply(t.Context(), ui.Discard{})
+	must(t, err)
 	made := engine.Networks()["kind"]
 	for _, other := range append(ownSubnets(), prefix("172.18.0.0/16"), prefix("172.19.128.0/20")) {
 		if prefix(made.Subnet).Overlaps(other) {

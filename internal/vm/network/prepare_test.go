@@ -25,9 +25,9 @@ func (s fakeStep) Plan(context.Context) (plan.Change, error) {
 	return plan.Change{Needed: s.needed, Summary: "change " + s.name, Detail: "a command"}, s.planned
 }
 
-func (s fakeStep) Apply(context.Context) error {
+func (s fakeStep) Apply(context.Context, ui.Reporter) (plan.Outcome, error) {
 	*s.applied = append(*s.applied, s.name)
-	return s.made
+	return plan.Outcome{}, s.made
 }
 
 func TestRunOfSteps(t *testing.T) {
@@ -65,19 +65,22 @@ func TestRunOfSteps(t *testing.T) {
 		},
 		"the rest is for root": {
 			steps:   []fakeStep{{name: "a", needed: true, made: ErrRoot}, {name: "b", needed: true}},
-			applied: []string{"a", "b"},
+			applied: []string{"a"},
 			want: Results{NeedRoot: true, Steps: []plan.StepResult{
-				state("a", true, plan.Skipped, "it needs root's rights"), state("b", true, plan.Changed, ""),
+				state("a", true, plan.Skipped, "it needs root's rights"), state("b", true, plan.Skipped, "not tried"),
 			}},
 		},
 		"nothing is applied if one cannot be compared": {
 			steps: []fakeStep{{name: "a", needed: true}, {name: "b", planned: broken}},
-			want:  Results{Steps: []plan.StepResult{state("a", true, plan.Skipped, "dry run")}}, err: broken,
+			want: Results{Steps: []plan.StepResult{
+				state("a", true, plan.Skipped, "nothing was changed"), state("b", false, plan.Failed, "compare with this machine: broken"),
+			}},
+			err: broken,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var applied []string
-			var steps []Step
+			var steps []plan.Step
 			for _, s := range test.steps {
 				s.applied = &applied
 				steps = append(steps, s)
