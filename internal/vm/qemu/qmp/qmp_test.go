@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/swdt-dev/swdt/internal/testing/deadline"
 )
 
 const greeting = `{"QMP": {"version": {"qemu": {"micro": 22, "minor": 2, "major": 7}, "package": ""}, ` +
@@ -178,6 +180,32 @@ func TestEventsAreBounded(t *testing.T) {
 	}
 	if want := fmt.Sprint("RESET ", 2*maxEvents); events[0] != want {
 		t.Errorf("the first event is %s, want %s: the oldest ones were to be dropped", events[0], want)
+	}
+}
+
+// The rest of a message may come after the wait for it has ended.
+func TestAMessageInTwoParts(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	ctx, pass := deadline.Context(t.Context())
+	goOn := make(chan struct{})
+	go func() {
+		defer theirs.Close()
+		_, _ = io.WriteString(theirs, `{"event": "RESET"}`+"\n"+`{"event": "SHUT`)
+		pass()
+		<-goOn
+		_, _ = io.WriteString(theirs, `DOWN"}`+"\n")
+	}()
+	c := &Client{lines: newLines(ours, maxMessage)}
+	if err := c.Await(ctx, "SHUTDOWN"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("before the rest: %v", err)
+	}
+	close(goOn)
+	if err := c.Await(t.Context(), "SHUTDOWN"); err != nil {
+		t.Error(err)
+	}
+	if err := c.Await(t.Context(), "SHUTDOWN"); !errors.Is(err, ErrClosed) {
+		t.Errorf("after the end: %v", err)
 	}
 }
 
