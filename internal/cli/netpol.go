@@ -46,10 +46,10 @@ func (o *netpolChoice) addFlags(cmd *cobra.Command) {
 	flags.StringSliceVar(&o.cases, "case", nil, "only these standard `cases`, several times or with commas")
 	flags.IntVar(&o.pods, "pods", netpol.DefaultPods, "the `number` of pods; with files the largest number")
 	flags.StringSliceVar(&o.protocols, "protocols", []string{"tcp", "udp"},
-		"the `protocols` of the standard cases: tcp, udp, sctp")
+		"the `protocols` of the standard cases: tcp, udp")
 	must(errors.Join(
 		cmd.RegisterFlagCompletionFunc("case", completeNetpolCases),
-		cmd.RegisterFlagCompletionFunc("protocols", cobra.FixedCompletions([]string{"tcp", "udp", "sctp"},
+		cmd.RegisterFlagCompletionFunc("protocols", cobra.FixedCompletions([]string{"tcp", "udp"},
 			cobra.ShellCompDirectiveNoFileComp))))
 }
 
@@ -92,8 +92,11 @@ func (o *netpolChoice) standard() (netpol.Model, []netpol.Case, error) {
 	var protocols []corev1.Protocol
 	for _, word := range o.protocols {
 		protocol := corev1.Protocol(strings.ToUpper(word))
-		if !slices.Contains(policy.Protocols(), protocol) {
-			return netpol.Model{}, nil, usagef("--protocols %s: the protocols are tcp, udp and sctp", word)
+		switch {
+		case protocol == corev1.ProtocolSCTP:
+			return netpol.Model{}, nil, usagef("--protocols %s: Windows has no SCTP; use tcp or udp", word)
+		case !slices.Contains(policy.Protocols(), protocol):
+			return netpol.Model{}, nil, usagef("--protocols %s: the protocols are tcp and udp", word)
 		}
 		if !slices.Contains(protocols, protocol) {
 			protocols = append(protocols, protocol)

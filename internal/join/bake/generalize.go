@@ -19,11 +19,11 @@ const (
 // generalize cleans the machine, generalises it, and waits until it has shut down.
 func (b *oven) generalize(ctx context.Context) (string, error) {
 	answers, err := b.answers()
-	if answers == nil && err == nil {
-		answers, err = answer.Sysprep()
-	}
 	if err != nil {
 		return "", err
+	}
+	if answers == nil {
+		answers = answer.Sysprep()
 	}
 	if err := smallfile.Replace(ctx, b.node, answersPath, answers, ""); err != nil {
 		return "", err

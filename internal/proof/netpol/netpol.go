@@ -185,7 +185,7 @@ func (w *run) startPods(ctx context.Context) error {
 }
 
 // startPod makes a pod, and starts its probe, which runs until ctx ends. starting bounds the rest. It returns
-// the indexes of the ports that the pod's system does not have.
+// the indexes of the ports that the pod cannot serve.
 func (w *run) startPod(ctx, starting context.Context, i int, node cluster.Node, places chan struct{}) ([]int, error) {
 	p := &w.model.Pods[i]
 	r := w.Reporter(p.Name())
@@ -229,7 +229,7 @@ func (w *run) copyProbe(ctx context.Context, pod cluster.Pod, p Pod, node cluste
 	return probepod.Upload(ctx, w.Execs, pod, p.place(), program)
 }
 
-// serve starts the servers of a pod. It returns the indexes of the ports that the pod's system does not have.
+// serve starts the servers of a pod. It returns the indexes of the ports that the pod cannot serve.
 func (w *run) serve(ctx context.Context, i int) (absent []int, err error) {
 	p := w.model.Pods[i]
 	states, err := serve(ctx, w.sessions[i], p, w.model.Ports)
@@ -247,7 +247,7 @@ func (w *run) serve(ctx context.Context, i int) (absent []int, err error) {
 	return absent, nil
 }
 
-// unsupported returns the protocols that a pod does not have.
+// unsupported returns the protocols that the probe of a pod does not have.
 func (w *run) unsupported() []string {
 	all := slices.Clone(w.notes)
 	for i, p := range w.model.Pods {

@@ -70,8 +70,6 @@ func (p *probe) dial(ctx context.Context, protocol string, to netip.AddrPort) (n
 		return (&net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(from)}).DialContext(ctx, "tcp", to.String())
 	case "UDP":
 		return (&net.Dialer{LocalAddr: net.UDPAddrFromAddrPort(from)}).DialContext(ctx, "udp", to.String())
-	case "SCTP":
-		return dialSCTP(ctx, from, to)
 	}
 	return nil, fmt.Errorf("there is no protocol %q", protocol)
 }

@@ -5,7 +5,6 @@
 //   - probe.go: the loop that obeys them
 //   - serve.go: the servers of a pod
 //   - dial.go: attempts to reach the servers of other pods
-//   - sctp_linux.go, sctp_other.go: SCTP, if the pod's kernel has it
 //   - load.go, cpu_windows.go, cpu_other.go: CPU time and memory that the probe uses on request
 //
 // The program reads requests from stdin, one JSON document a line, and answers each with one line on

@@ -52,13 +52,8 @@ func (p *probe) listen(port Port) (io.Closer, error) {
 		}
 		p.running.Go(func() { p.answerPackets(c) })
 		return c, nil
-	case "SCTP":
-		l, err := listenSCTP(at)
-		if err != nil {
-			return nil, err
-		}
-		p.running.Go(func() { p.accept(l) })
-		return l, nil
+	case "SCTP": // a policy can name it, but Windows has none
+		return nil, fmt.Errorf("the probe has no SCTP: %w", errors.ErrUnsupported)
 	}
 	return nil, fmt.Errorf("there is no protocol %q", port.Protocol)
 }

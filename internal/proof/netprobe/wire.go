@@ -32,7 +32,7 @@ type Serve struct {
 // Port is a port of a pod.
 type Port struct {
 	Number   int32  `json:"port"`
-	Protocol string `json:"protocol"` // TCP, UDP or SCTP
+	Protocol string `json:"protocol"` // TCP or UDP; SCTP is reported as unsupported
 }
 
 // Round asks for one attempt to reach each target. All attempts run at the same time.
@@ -60,7 +60,7 @@ type Reply struct {
 // Served is the state of a server.
 type Served struct {
 	Error       string `json:"error,omitempty"`       // why the port is not served; "" if it is
-	Unsupported bool   `json:"unsupported,omitempty"` // the pod's system does not have the protocol
+	Unsupported bool   `json:"unsupported,omitempty"` // the probe does not have the protocol
 }
 
 // Load asks for memory, and then for CPU time. If the system refuses the memory, the probe ends.

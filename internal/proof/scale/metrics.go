@@ -1,15 +1,17 @@
 package scale
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 )
 
 // The metrics of kube-proxy that are read. Windows' proxier registers network_programming_duration and
@@ -47,69 +49,40 @@ type family struct {
 }
 
 // parseMetrics reads the text of kube-proxy's metrics, and ignores all that it does not know. It returns
-// false if there are none of kube-proxy.
+// false if there are none of kube-proxy, or if the text is damaged: a change may be pending in the rest.
 func parseMetrics(text []byte) (proxyMetrics, bool) {
 	m := proxyMetrics{families: map[string]*family{}, failures: map[string]float64{}}
-	scanner := bufio.NewScanner(bytes.NewReader(text))
-	for scanner.Scan() {
-		name, labels, value, ok := parseMetric(scanner.Text())
-		if ok {
-			m.take(name, labels, value)
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	all, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	if err != nil {
+		return m, false
+	}
+	for name, metrics := range all {
+		for _, metric := range metrics.GetMetric() {
+			m.take(name, metric)
 		}
 	}
 	return m, len(m.families) > 0
 }
 
-// parseMetric reads one line of Prometheus' text format, such as a{b="c"} 1.5.
-func parseMetric(line string) (name string, labels map[string]string, value float64, ok bool) {
-	end := strings.IndexAny(line, "{ ")
-	if end <= 0 || line[0] == '#' || !strings.HasPrefix(line, "kubeproxy_sync_") {
-		return "", nil, 0, false
-	}
-	name, rest := line[:end], line[end:]
-	if rest[0] == '{' {
-		closing := strings.LastIndexByte(rest, '}')
-		if closing < 0 {
-			return "", nil, 0, false
-		}
-		labels, rest = parseLabels(rest[1:closing]), rest[closing+1:]
-	}
-	fields := strings.Fields(rest)
-	if len(fields) == 0 {
-		return "", nil, 0, false
-	}
-	value, err := strconv.ParseFloat(fields[0], 64)
-	if err != nil || math.IsNaN(value) || math.IsInf(value, 0) || value < 0 {
-		return "", nil, 0, false
-	}
-	return name, labels, value, true
-}
-
-// parseLabels reads a="b",c="d". Values with escaped quotes are not among those that kube-proxy sends.
-func parseLabels(text string) map[string]string {
+func (m *proxyMetrics) take(name string, metric *dto.Metric) {
 	labels := map[string]string{}
-	for pair := range strings.SplitSeq(text, ",") {
-		if name, value, ok := strings.Cut(pair, "="); ok {
-			labels[strings.TrimSpace(name)] = strings.Trim(value, `"`)
-		}
+	for _, label := range metric.GetLabel() {
+		labels[label.GetName()] = label.GetValue()
 	}
-	return labels
-}
-
-func (m *proxyMetrics) take(name string, labels map[string]string, value float64) {
+	// A metric has one of these values. The others are 0.
+	value := metric.GetGauge().GetValue() + metric.GetCounter().GetValue() + metric.GetUntyped().GetValue() +
+		metric.GetHistogram().GetSampleSum()
+	if math.IsNaN(value) || math.IsInf(value, 0) || value < 0 {
+		return
+	}
 	if kind, ok := strings.CutPrefix(name, lbFailures); ok {
 		if value > 0 && len(m.failures) < maxFamilies {
 			m.failures[strings.TrimSuffix(kind, "_failures_total")+" "+labels["lb_type"]] += value
 		}
 		return
 	}
-	base, part := name, ""
-	for _, suffix := range []string{"_sum", "_count", "_bucket"} {
-		if name == syncDuration+suffix {
-			base, part = syncDuration, suffix
-		}
-	}
-	if !slices.Contains([]string{syncDuration, lastQueued, lastSync, pendingEndpoints, pendingServices}, base) {
+	if !slices.Contains([]string{syncDuration, lastQueued, lastSync, pendingEndpoints, pendingServices}, name) {
 		return
 	}
 	f := m.families[labels["ip_family"]]
@@ -120,22 +93,20 @@ func (m *proxyMetrics) take(name string, labels map[string]string, value float64
 		f = &family{buckets: map[float64]float64{}}
 		m.families[labels["ip_family"]] = f
 	}
-	switch {
-	case base == lastQueued:
+	switch name {
+	case lastQueued:
 		f.queued, f.hasQueued = value, true
-	case base == lastSync:
+	case lastSync:
 		f.synced, f.hasSynced = value, true
-	case base == pendingEndpoints:
+	case pendingEndpoints:
 		f.endpoints = value
-	case base == pendingServices:
+	case pendingServices:
 		f.services = value
-	case part == "_sum":
-		f.syncSeconds = value
-	case part == "_count":
-		f.syncs = value
-	case part == "_bucket":
-		if most, err := strconv.ParseFloat(labels["le"], 64); err == nil && len(f.buckets) < maxFamilies {
-			f.buckets[most] = value
+	case syncDuration:
+		f.syncs, f.syncSeconds = float64(metric.GetHistogram().GetSampleCount()), value
+		buckets := metric.GetHistogram().GetBucket()
+		for _, bucket := range buckets[:min(len(buckets), maxFamilies)] {
+			f.buckets[bucket.GetUpperBound()] = float64(bucket.GetCumulativeCount())
 		}
 	}
 }

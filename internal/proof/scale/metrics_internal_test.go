@@ -15,6 +15,7 @@ import (
 // sent is a part of the metrics in the form in which kube-proxy 1.36 on Windows sends them.
 const sent = `# HELP kubeproxy_network_programming_duration_seconds [ALPHA] In Cluster Network Programming Latency
 # TYPE kubeproxy_network_programming_duration_seconds histogram
+# TYPE kubeproxy_sync_proxy_rules_duration_seconds histogram
 kubeproxy_sync_proxy_rules_duration_seconds_bucket{ip_family="IPv4",le="0.001"} 1
 kubeproxy_sync_proxy_rules_duration_seconds_bucket{ip_family="IPv4",le="2.048"} 4
 kubeproxy_sync_proxy_rules_duration_seconds_bucket{ip_family="IPv4",le="+Inf"} 5
@@ -86,7 +87,7 @@ func TestUnsettledMetrics(t *testing.T) {
 	for name, replace := range map[string][]string{
 		"a change is pending":      {`service_changes_pending{ip_family="IPv4"} 0`, `service_changes_pending{ip_family="IPv4"} 2`},
 		"queued after the sync":    {"} 1.7955e+09", "} 1.7956e+09"},
-		"no sync yet":              {"} 1.7955000025e+09", "} x"},
+		"no sync yet":              {`kubeproxy_sync_proxy_rules_last_timestamp_seconds{ip_family="IPv4"} 1.7955000025e+09`, ""},
 		"IPv6 is behind":           {`{ip_family="IPv6"} 0`, `{ip_family="IPv6"} 5`},
 		"nothing was ever queued":  {"} 1.7955e+09", "} 0"},
 		"a time beyond all clocks": {"} 1.7955000025e+09", "} 1e300"},
@@ -97,6 +98,9 @@ func TestUnsettledMetrics(t *testing.T) {
 	}
 	if _, ok := parseMetrics([]byte("go_threads 12\n")); ok {
 		t.Error("metrics of another program count as those of kube-proxy")
+	}
+	if _, ok := parseMetrics([]byte(strings.Replace(sent, "} 1.7955000025e+09", "} x", 1))); ok {
+		t.Error("a damaged text, in which a pending change may be missing, counts as metrics")
 	}
 }
 

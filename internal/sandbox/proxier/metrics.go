@@ -71,6 +71,7 @@ func (m *metrics) serve(w http.ResponseWriter, _ *http.Request) {
 	for _, d := range m.durations {
 		sum += d.Seconds()
 	}
+	fmt.Fprintf(w, "# TYPE %sduration_seconds histogram\n", prefix)
 	for most := 0.001; most < 20; most *= 2 {
 		n := 0
 		for _, d := range m.durations {

@@ -56,13 +56,11 @@ func files(t testing.TB) map[string][]byte {
 		}
 	}
 	o := options(answer.Server2022, false)
-	o.Index, o.Language, o.Keyboard, o.UserLocale = 4, "de-DE", "0407:00000407", "de-AT"
+	o.Index, o.Language = 4, "de-DE"
 	o.TimeZone, o.ProductKey, o.DriverFolder = "W. Europe Standard Time", "AAAAA-BBBBB-CCCCC-DDDDD-EEEEE", ""
-	o.RemoteDesktop = true
 	file, err := answer.Setup(o)
-	put("2022-german-remote-desktop", file, err)
-	file, err = answer.Sysprep()
-	put("sysprep", file, err)
+	put("2022-german", file, err)
+	put("sysprep", answer.Sysprep(), nil)
 	return out
 }
 
@@ -240,8 +238,6 @@ func TestRefusedValues(t *testing.T) {
 		{"time zone", func(o *answer.Options) { o.TimeZone = "UTC\nW. Europe Standard Time" }},
 		{"language", func(o *answer.Options) { o.Language = "" }},
 		{"language", func(o *answer.Options) { o.Language = "en_US" }},
-		{"keyboard", func(o *answer.Options) { o.Keyboard = "0409" }},
-		{"userLocale", func(o *answer.Options) { o.UserLocale = "german" }},
 		{"password", func(o *answer.Options) { o.Password = answer.Password{} }},
 		{"password", func(o *answer.Options) { o.Password = answer.NewPassword("Short-1") }},
 		{"password", func(o *answer.Options) { o.Password = answer.NewPassword("onlylowercase1") }},

@@ -28,8 +28,6 @@ func TestHostileValuesStayValues(t *testing.T) {
 	fields := map[string]func(*answer.Options, string){
 		"ComputerName": func(o *answer.Options, v string) { o.ComputerName = v },
 		"TimeZone":     func(o *answer.Options, v string) { o.TimeZone = v },
-		"InputLocale":  func(o *answer.Options, v string) { o.Keyboard = v },
-		"UserLocale":   func(o *answer.Options, v string) { o.UserLocale = v },
 		"UILanguage":   func(o *answer.Options, v string) { o.Language = v },
 		"Password":     func(o *answer.Options, v string) { o.Password = answer.NewPassword("Aa1-" + v + "xyz") },
 		"ProductKey":   func(o *answer.Options, v string) { o.ProductKey = v },

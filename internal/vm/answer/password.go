@@ -120,17 +120,9 @@ func complexity(text string) int {
 	return count
 }
 
-// secret is a password element of an answer file.
-type secret struct {
-	Value     string `xml:"Value"`
-	PlainText bool   `xml:"PlainText"`
-}
-
-// in returns the password as an element with this name, in the form that Setup reads. This form does
-// not protect the password; it only keeps a person from reading the text at a glance.
-func (p Password) in(element string) secret { return secret{Value: encode(p.Reveal(), element)} }
-
-// encode joins the password and the element's name, and returns the UTF-16LE text in base64.
+// encode returns a password in the form that Setup reads in an element: the password and the element's
+// name, as UTF-16LE in base64. This form does not protect the password; it only keeps a person from
+// reading the text at a glance.
 func encode(password, element string) string {
 	var raw []byte
 	for _, unit := range utf16.Encode([]rune(password + element)) {

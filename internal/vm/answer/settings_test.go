@@ -12,41 +12,36 @@ const reference = "https://learn.microsoft.com/en-us/windows-hardware/customize/
 
 // Components, by what they are about.
 const (
-	internationalPE  = "Microsoft-Windows-International-Core-WinPE"
-	pnpPE            = "Microsoft-Windows-PnpCustomizationsWinPE"
-	windowsSetup     = "Microsoft-Windows-Setup"
-	shell            = "Microsoft-Windows-Shell-Setup"
-	deployment       = "Microsoft-Windows-Deployment"
-	terminalServices = "Microsoft-Windows-TerminalServices-LocalSessionManager"
-	firewall         = "Networking-MPSSVC-Svc"
-	serverManager    = "Microsoft-Windows-ServerManager-SvrMgrNc"
-	activation       = "Microsoft-Windows-Security-SPP-UX"
-	licensing        = "Microsoft-Windows-Security-SPP"
-	pnpSysprep       = "Microsoft-Windows-PnpSysprep"
-	international    = "Microsoft-Windows-International-Core"
+	internationalPE = "Microsoft-Windows-International-Core-WinPE"
+	pnpPE           = "Microsoft-Windows-PnpCustomizationsWinPE"
+	windowsSetup    = "Microsoft-Windows-Setup"
+	shell           = "Microsoft-Windows-Shell-Setup"
+	deployment      = "Microsoft-Windows-Deployment"
+	serverManager   = "Microsoft-Windows-ServerManager-SvrMgrNc"
+	activation      = "Microsoft-Windows-Security-SPP-UX"
+	licensing       = "Microsoft-Windows-Security-SPP"
+	pnpSysprep      = "Microsoft-Windows-PnpSysprep"
+	international   = "Microsoft-Windows-International-Core"
 )
 
 // allowedPasses lists the passes in which Microsoft's pages allow the settings that we
 // write of each component.
 var allowedPasses = map[string][]string{
-	internationalPE:  {"windowsPE"},
-	pnpPE:            {"windowsPE"},
-	windowsSetup:     {"windowsPE"},
-	shell:            {"specialize", "oobeSystem"},
-	deployment:       {"specialize"},
-	terminalServices: {"specialize"},
-	firewall:         {"specialize"},
-	serverManager:    {"specialize"},
-	activation:       {"specialize"},
-	licensing:        {"generalize"},
-	pnpSysprep:       {"generalize"},
-	international:    {"oobeSystem"},
+	internationalPE: {"windowsPE"},
+	pnpPE:           {"windowsPE"},
+	windowsSetup:    {"windowsPE"},
+	shell:           {"specialize", "oobeSystem"},
+	deployment:      {"specialize"},
+	serverManager:   {"specialize"},
+	activation:      {"specialize"},
+	licensing:       {"generalize"},
+	pnpSysprep:      {"generalize"},
+	international:   {"oobeSystem"},
 }
 
 const (
 	boolean  = `true|false`
 	locale   = `[a-z]{2,3}(-[A-Z][a-z]{3})?-[A-Z]{2}`
-	input    = locale + `|[0-9A-Fa-f]{4}:[0-9A-Fa-f]{8}`
 	number   = `[1-9][0-9]*`
 	encoded  = `[A-Za-z0-9+/]+=*`
 	showUI   = `Always|OnError|Never`
@@ -69,10 +64,10 @@ func (r row) page() string {
 // known lists all settings that we write.
 var known = []row{
 	{internationalPE, "SetupUILanguage/UILanguage", locale},
-	{internationalPE, "InputLocale", input},
+	{internationalPE, "InputLocale", locale},
 	{internationalPE, "SystemLocale", locale},
 	{internationalPE, "UILanguage", locale},
-	{internationalPE, "UserLocale", input},
+	{internationalPE, "UserLocale", locale},
 
 	{pnpPE, "DriverPaths/PathAndCredentials/Path", `[C-G]:\\[A-Za-z0-9_-]+`},
 
@@ -105,20 +100,16 @@ var known = []row{
 	{deployment, "RunSynchronous/RunSynchronousCommand/Order", number},
 	{deployment, "RunSynchronous/RunSynchronousCommand/Description", `.{1,259}`},
 	{deployment, "RunSynchronous/RunSynchronousCommand/Path", `.{1,259}`},
-	{terminalServices, "fDenyTSConnections", boolean},
-	{firewall, "FirewallGroups/FirewallGroup/Active", boolean},
-	{firewall, "FirewallGroups/FirewallGroup/Group", `@FirewallAPI\.dll,-28752`},
-	{firewall, "FirewallGroups/FirewallGroup/Profile", `domain|private|public|all`},
 	{serverManager, "DoNotOpenServerManagerAtLogon", boolean},
 	{activation, "SkipAutoActivation", boolean},
 
 	{licensing, "SkipRearm", `0|1`},
 	{pnpSysprep, "PersistAllDeviceInstalls", boolean},
 
-	{international, "InputLocale", input},
+	{international, "InputLocale", locale},
 	{international, "SystemLocale", locale},
 	{international, "UILanguage", locale},
-	{international, "UserLocale", input},
+	{international, "UserLocale", locale},
 	{shell, "AutoLogon/Enabled", boolean},
 	{shell, "AutoLogon/LogonCount", number},
 	{shell, "AutoLogon/Username", `[^"/\\\[\]:|<>+=;,?*%@]{1,256}`},

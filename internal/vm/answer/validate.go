@@ -2,6 +2,7 @@ package answer
 
 import (
 	"cmp"
+	_ "embed"
 	"errors"
 	"fmt"
 	"regexp"
@@ -28,8 +29,6 @@ const (
 )
 
 func (o Options) withDefaults() Options {
-	o.Keyboard = cmp.Or(o.Keyboard, o.Language)
-	o.UserLocale = cmp.Or(o.UserLocale, o.Language)
 	o.TimeZone = cmp.Or(o.TimeZone, "UTC")
 	return o
 }
@@ -41,8 +40,6 @@ func (o Options) check(use purpose) error {
 		CheckComputerName(o.ComputerName),
 		CheckTimeZone(o.TimeZone),
 		CheckLanguage(o.Language),
-		checkLocale("keyboard", o.Keyboard),
-		checkLocale("userLocale", o.UserLocale),
 		o.Password.Check(),
 		checkCommands(o.FirstLogon),
 	}
@@ -73,34 +70,25 @@ func CheckComputerName(name string) error {
 
 // CheckTimeZone returns an error for a time zone that Windows does not know.
 func CheckTimeZone(name string) error {
-	for zone := range strings.Lines(timeZones) {
-		if strings.TrimSuffix(zone, "\n") == name {
-			return nil
-		}
+	if slices.Contains(TimeZones(), name) {
+		return nil
 	}
 	return fmt.Errorf("time zone %q is not a time zone of Windows; write one that `tzutil /l` prints on Windows, "+
 		"such as %q", name, "W. Europe Standard Time")
 }
 
-// TimeZones lists the time zones of Windows.
-func TimeZones() []string { return strings.Split(timeZones, "\n") }
+//go:embed timezones.txt
+var timeZones string
 
-var (
-	language = regexp.MustCompile(`^[a-z]{2,3}(-[A-Z][a-z]{3})?-[A-Z]{2}$`)
-	keyboard = regexp.MustCompile(`^[0-9A-Fa-f]{4}:[0-9A-Fa-f]{8}$`)
-)
+// TimeZones lists the time zones of Windows.
+func TimeZones() []string { return strings.Split(strings.TrimSpace(timeZones), "\n") }
+
+var language = regexp.MustCompile(`^[a-z]{2,3}(-[A-Z][a-z]{3})?-[A-Z]{2}$`)
 
 // CheckLanguage returns an error for a text that is no language tag of Windows media.
 func CheckLanguage(tag string) error {
 	if !language.MatchString(tag) {
 		return fmt.Errorf("language %q: write the language of the media, such as en-US", tag)
-	}
-	return nil
-}
-
-func checkLocale(field, value string) error {
-	if !language.MatchString(value) && !keyboard.MatchString(value) {
-		return fmt.Errorf("%s %q: write a locale such as de-DE, or a layout such as 0407:00000407", field, value)
 	}
 	return nil
 }

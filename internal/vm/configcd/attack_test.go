@@ -196,7 +196,6 @@ func TestHostileNodeFile(t *testing.T) {
 		"computer name": func(o *configcd.Options, v string) { o.Answer.ComputerName = v },
 		"time zone":     func(o *configcd.Options, v string) { o.Answer.TimeZone = v },
 		"language":      func(o *configcd.Options, v string) { o.Answer.Language = v },
-		"keyboard":      func(o *configcd.Options, v string) { o.Answer.Keyboard = v },
 		"productKey":    func(o *configcd.Options, v string) { o.Answer.ProductKey = v },
 	} {
 		for _, value := range []string{`a"b`, "a'b", "a\nb", "a<b/>", "a&calc", "a;calc", "$(calc)", "a\x00"} {

@@ -68,9 +68,7 @@ func (o Options) content() (*content, error) {
 	problems = append(problems, o.openSSH(&script, c))
 	if o.End == firstboot.Generalize {
 		script.SysprepFile = answer.SysprepFile
-		sysprep, err := answer.Sysprep()
-		problems = append(problems, err)
-		c.write(answer.SysprepFile, sysprep)
+		c.write(answer.SysprepFile, answer.Sysprep())
 	}
 
 	keys, err := authorizedKeys(o.Keys)

@@ -1,5 +1,6 @@
-// Package disc writes CD images that Windows, Linux and firmware read. An image has ISO 9660 level
-// 1, which the standard demands, and beside it Joliet, whose names are long and Unicode.
+// Package disc writes CD images that Windows, Linux and macOS read. The files are in a tree of Joliet, whose
+// names are long and Unicode. The tree of ISO 9660, which the standard demands and these systems ignore beside
+// Joliet, is empty.
 //
 // An [Image] is a tree of files that exists in memory; the contents are read when the
 // image is written, from first to last and only once. The same tree with the same time
@@ -7,7 +8,7 @@
 // hold a file, the call that adds it returns an error that names the file.
 //
 //   - disc.go: the tree, and the methods that add files to it
-//   - names.go: names of Joliet and of level 1
+//   - names.go: names of Joliet
 //   - layout.go: which sector each part of the image gets
 //   - records.go: descriptors, path tables, directories
 //   - write.go: write the image to a stream
@@ -54,8 +55,7 @@ type Image struct {
 // entry is a file or a folder.
 type entry struct {
 	path   string // the path on the disc, with slashes
-	name   string // the name in Joliet
-	short  string // the name in level 1, without a version
+	name   string
 	parent *entry // the root is its own parent
 
 	folder   bool
@@ -65,22 +65,26 @@ type entry struct {
 	size int64
 	open func() (io.ReadCloser, error)
 
-	at [views]place
+	at place
 }
 
 // New returns an empty image. The label has 1 to 16 characters out of A–Z, 0–9 and _. All files get
 // the time stamp, in UTC; its year is from 1900 to 2155.
 func New(label string, stamp time.Time) (*Image, error) {
-	if label == "" || len(label) > 16 || strings.Trim(label, levelOne) != "" {
+	if label == "" || len(label) > 16 || strings.Trim(label, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
 		return nil, fmt.Errorf("the disc's label %q: write 1 to 16 of the characters A–Z, 0–9 and _", label)
 	}
 	stamp = stamp.UTC().Truncate(time.Second)
 	if year := stamp.Year(); year < 1900 || year > 2155 {
 		return nil, fmt.Errorf("the disc's time %s: ISO 9660 knows the years 1900 to 2155", stamp.Format(time.RFC3339))
 	}
+	return &Image{label: label, stamp: stamp, root: newRoot()}, nil
+}
+
+func newRoot() *entry {
 	root := &entry{folder: true, byName: map[string]*entry{}}
 	root.parent = root
-	return &Image{label: label, stamp: stamp, root: root}, nil
+	return root
 }
 
 // Add puts a file on the disc. The file's path has slashes; Add makes missing folders. The content

@@ -3,15 +3,11 @@ package disc
 import (
 	"cmp"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
 const (
-	// levelOne holds the characters of names of ISO 9660 level 1.
-	levelOne = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 	// maxName is the length of the longest name that Joliet has, in UCS-2 characters.
 	maxName = 64
 	// joliet lists the characters that Joliet refuses, besides control characters.
@@ -73,53 +69,10 @@ func split(name string) (base, extension string) {
 	return name, ""
 }
 
-// byParts orders names as ISO 9660 and Joliet do: by the part before the last dot, then by the part
+// byParts orders names as Joliet does: by the part before the last dot, then by the part
 // after it.
 func byParts(a, b string) int {
 	aBase, aExtension := split(a)
 	bBase, bExtension := split(b)
 	return cmp.Or(strings.Compare(aBase, bBase), strings.Compare(aExtension, bExtension))
-}
-
-// shorten gives every child of a folder its name of level 1. The name of a folder has at most eight
-// characters; the name of a file has at most eight, a dot, and at most three. If several children
-// would get the same name, all except the first get a number at the end of the part before the dot.
-func (e *entry) shorten() {
-	slices.SortFunc(e.children, func(a, b *entry) int { return byParts(a.name, b.name) })
-	taken, next := map[string]bool{}, map[string]int{}
-	for _, child := range e.children {
-		base, extension := split(child.name)
-		if child.folder {
-			base, extension = child.name, ""
-		}
-		base, extension = d(base, 8), d(extension, 3)
-		base = cmp.Or(base, "_")
-		first := base
-		for taken[base+"."+extension] {
-			number := strconv.Itoa(next[first+"."+extension])
-			next[first+"."+extension]++
-			base = first[:min(len(first), 8-len(number))] + number
-		}
-		taken[base+"."+extension] = true
-		child.short = base
-		if !child.folder {
-			child.short += "." + extension
-		}
-	}
-}
-
-// d returns the beginning of text, at most length characters, in capitals. It replaces each
-// character that level 1 does not permit by an underscore.
-func d(text string, length int) string {
-	var out strings.Builder
-	for _, r := range strings.ToUpper(text) {
-		if out.Len() == length {
-			break
-		}
-		if !strings.ContainsRune(levelOne, r) {
-			r = '_'
-		}
-		out.WriteRune(r)
-	}
-	return out.String()
 }

@@ -13,31 +13,28 @@ import (
 // standards.
 const systemArea = 16
 
-// descriptors are the types of the volume descriptors, in their order.
-var descriptors = [...]byte{1, 2, 255}
-
 // jolietEscape announces UCS-2 level 3 with the high byte first.
 const jolietEscape = "%/E"
 
-// descriptor returns the volume descriptor of a view.
-func (i *Image) descriptor(l *layout, view int) []byte {
+// descriptor returns the descriptor of a volume, in an image of this number of sectors.
+func (i *Image) descriptor(v volume, sectors uint32) []byte {
 	out := make([]byte, sector)
-	out[0] = descriptors[view]
+	out[0] = v.kind
 	copy(out[1:], "CD001\x01")
-	text := func(at, length int, value string) { copy(out[at:at+length], padded(value, length, view)) }
+	text := func(at, length int, value string) { copy(out[at:at+length], padded(value, length, v.kind)) }
 	text(8, 32, "")
 	text(40, 32, i.label)
-	bothEndian32(out[80:], l.sectors)
-	if view == supplementary {
+	bothEndian32(out[80:], sectors)
+	if v.kind == supplementary {
 		copy(out[88:], jolietEscape)
 	}
 	bothEndian16(out[120:], 1) // volumes of the set
 	bothEndian16(out[124:], 1) // number of this volume
 	bothEndian16(out[128:], sector)
-	bothEndian32(out[132:], l.tables[view].size)
-	binary.LittleEndian.PutUint32(out[140:], l.tables[view].little)
-	binary.BigEndian.PutUint32(out[148:], l.tables[view].big)
-	copy(out[156:], i.record(i.root, view, []byte{0}))
+	bothEndian32(out[132:], v.size)
+	binary.LittleEndian.PutUint32(out[140:], v.little)
+	binary.BigEndian.PutUint32(out[148:], v.big)
+	copy(out[156:], i.record(v.folders[0], []byte{0}))
 	text(190, 128, "") // set
 	text(318, 128, "") // publisher
 	text(446, 128, "") // preparer
@@ -56,19 +53,19 @@ func (i *Image) descriptor(l *layout, view int) []byte {
 // terminator returns the descriptor that ends the list of volume descriptors.
 func terminator() []byte {
 	out := make([]byte, sector)
-	out[0] = descriptors[len(descriptors)-1]
+	out[0] = last
 	copy(out[1:], "CD001\x01")
 	return out
 }
 
-// pathTable returns the list of folders of a view.
-func pathTable(l *layout, view int, order binary.AppendByteOrder) []byte {
+// pathTable returns the list of folders of a volume.
+func (v volume) pathTable(order binary.AppendByteOrder) []byte {
 	var out []byte
-	for _, folder := range l.folders[view] {
-		name := folderIdentifier(folder, view)
+	for _, folder := range v.folders {
+		name := folderIdentifier(folder)
 		out = append(out, byte(len(name)), 0)
-		out = order.AppendUint32(out, folder.at[view].sector)
-		out = order.AppendUint16(out, folder.parent.at[view].number)
+		out = order.AppendUint32(out, folder.at.sector)
+		out = order.AppendUint16(out, folder.parent.at.number)
 		out = append(out, name...)
 		if len(name)%2 == 1 {
 			out = append(out, 0)
@@ -77,17 +74,17 @@ func pathTable(l *layout, view int, order binary.AppendByteOrder) []byte {
 	return out
 }
 
-func tableRecordLength(folder *entry, view int) int {
-	length := len(folderIdentifier(folder, view))
+func tableRecordLength(folder *entry) int {
+	length := len(folderIdentifier(folder))
 	return 8 + length + length%2
 }
 
 // directory returns the records of a folder.
-func (i *Image) directory(folder *entry, view int) []byte {
-	out := i.record(folder, view, []byte{0})
-	out = append(out, i.record(folder.parent, view, []byte{1})...)
-	for _, child := range ordered(folder, view) {
-		next := i.record(child, view, identifier(child, view))
+func (i *Image) directory(folder *entry) []byte {
+	out := i.record(folder, []byte{0})
+	out = append(out, i.record(folder.parent, []byte{1})...)
+	for _, child := range folder.children {
+		next := i.record(child, ucs2(child.name)) // without a version, as on the discs that other programs make
 		if room := sector - len(out)%sector; len(next) > room {
 			out = append(out, make([]byte, room)...)
 		}
@@ -97,12 +94,12 @@ func (i *Image) directory(folder *entry, view int) []byte {
 }
 
 // record returns an entry's directory record under an identifier.
-func (i *Image) record(e *entry, view int, id []byte) []byte {
+func (i *Image) record(e *entry, id []byte) []byte {
 	out := make([]byte, recordLength(len(id)))
 	out[0] = byte(len(out))
-	bothEndian32(out[2:], e.at[view].sector)
+	bothEndian32(out[2:], e.at.sector)
 	if e.folder {
-		bothEndian32(out[10:], e.at[view].length)
+		bothEndian32(out[10:], e.at.length)
 		out[25] = 2
 	} else {
 		bothEndian32(out[10:], uint32(e.size))
@@ -118,28 +115,17 @@ func (i *Image) record(e *entry, view int, id []byte) []byte {
 // length of a record is even.
 func recordLength(identifier int) int { return (33 + identifier + 1) / 2 * 2 }
 
-// identifier returns an entry's name in a view. Level 1 demands a version after the name of a file;
-// Joliet names get no version, as on the discs that other programs make.
-func identifier(e *entry, view int) []byte {
-	switch {
-	case view == supplementary:
-		return ucs2(e.name)
-	case e.folder:
-		return []byte(e.short)
-	}
-	return []byte(e.short + ";1")
-}
-
-func folderIdentifier(folder *entry, view int) []byte {
+func folderIdentifier(folder *entry) []byte {
 	if folder.parent == folder {
 		return []byte{0}
 	}
-	return identifier(folder, view)
+	return ucs2(folder.name)
 }
 
-// padded returns text, filled up with spaces to the length, in the encoding of a view.
-func padded(text string, length, view int) []byte {
-	if view == primary {
+// padded returns text, filled up with spaces to the length, in the encoding of a kind of
+// volume.
+func padded(text string, length int, kind byte) []byte {
+	if kind == primary {
 		return []byte(text + strings.Repeat(" ", length-len(text)))
 	}
 	out := ucs2(text + strings.Repeat(" ", length/2-len(text)))

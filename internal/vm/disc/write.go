@@ -15,16 +15,17 @@ func (i *Image) WriteTo(w io.Writer) (int64, error) {
 	l := i.lay()
 	out := &stream{w: bufio.NewWriterSize(w, 1<<16)}
 	out.zeros(systemArea * sector)
-	out.put(i.descriptor(l, primary))
-	out.put(i.descriptor(l, supplementary))
-	out.put(terminator())
-	for view := range views {
-		out.put(pathTable(l, view, binary.LittleEndian))
-		out.put(pathTable(l, view, binary.BigEndian))
+	for _, v := range l.volumes {
+		out.put(i.descriptor(v, l.sectors))
 	}
-	for view := range views {
-		for _, folder := range l.folders[view] {
-			out.put(i.directory(folder, view))
+	out.put(terminator())
+	for _, v := range l.volumes {
+		out.put(v.pathTable(binary.LittleEndian))
+		out.put(v.pathTable(binary.BigEndian))
+	}
+	for _, v := range l.volumes {
+		for _, folder := range v.folders {
+			out.put(i.directory(folder))
 		}
 	}
 	for _, file := range l.files {

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/vm"
-	"github.com/swdt-dev/swdt/internal/vm/qemu/guestagent"
 	"github.com/swdt-dev/swdt/internal/vm/qemu/qmp"
 )
 
@@ -71,7 +70,7 @@ func (d *Driver) agentAddresses(ctx context.Context, m vm.Machine, now found) []
 		return nil
 	}
 	defer agent.Close()
-	reported, err := agent.Addresses(m.Network.MAC)
+	reported, err := agent.Addresses(ctx, m.Network.MAC)
 	if err != nil {
 		return nil
 	}
@@ -85,9 +84,9 @@ func (d *Driver) agentAddresses(ctx context.Context, m vm.Machine, now found) []
 	return kept
 }
 
-// agent connects to the guest agent. The error is guestagent.ErrSilent if no program in the guest
+// agent connects to the guest agent. The error is qmp.ErrSilent if no program in the guest
 // has opened the agent's port.
-func (d *Driver) agent(ctx context.Context, now found) (*guestagent.Agent, error) {
+func (d *Driver) agent(ctx context.Context, now found) (*qmp.Agent, error) {
 	bounded, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
 	client, err := qmp.Dial(bounded, sockets{now.started.Sockets}.look())
@@ -112,11 +111,11 @@ func (d *Driver) GuestFiles(ctx context.Context, m vm.Machine, limit int, paths 
 	defer agent.Close()
 	files := map[string][]byte{}
 	for _, path := range paths {
-		content, err := agent.ReadFile(path, limit)
+		content, err := agent.ReadFile(ctx, path, limit)
 		switch {
 		case err == nil:
 			files[path] = content
-		case !errors.Is(err, guestagent.ErrRefused):
+		case !errors.Is(err, qmp.ErrRefused):
 			return files, fmt.Errorf("read %s of the guest: %w", path, err)
 		}
 	}
@@ -161,7 +160,7 @@ func parseNeighbours(r io.Reader, mac string) []netip.Addr {
 		if len(words) < 6 || words[2] != complete || !strings.EqualFold(words[3], mac) {
 			continue
 		}
-		if ip, err := netip.ParseAddr(words[0]); err == nil && guestagent.Plausible(ip) {
+		if ip, err := netip.ParseAddr(words[0]); err == nil && qmp.Plausible(ip) {
 			found = append(found, ip)
 		}
 	}

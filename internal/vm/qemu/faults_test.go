@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -255,29 +254,6 @@ func TestStaleSockets(t *testing.T) {
 		t.Error("a damaged record was believed")
 	}
 	check(t, os.RemoveAll(filepath.Join(m.Folder, "run")))
-}
-
-func TestTwoStartsAtOnce(t *testing.T) {
-	d, _ := fakeDriver(t)
-	m := fakeRecord(t, d, "twice")
-	check(t, d.Create(t.Context(), m))
-	var errs [4]error
-	var all sync.WaitGroup
-	for i := range errs {
-		all.Go(func() { errs[i] = d.Start(t.Context(), m) })
-	}
-	all.Wait()
-	started := 0
-	for _, err := range errs {
-		if err == nil {
-			started++
-		} else if !errors.Is(err, vm.ErrRunning) {
-			t.Error(err)
-		}
-	}
-	if started != 1 {
-		t.Errorf("%d starts succeeded", started)
-	}
 }
 
 // QEMU that ends at once is an error with its message, and leaves nothing.

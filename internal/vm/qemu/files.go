@@ -30,7 +30,6 @@ func (f files) log() string        { return f.in("qemu.log") }
 func (f files) tpmLog() string     { return f.in("tpm.log") }
 func (f files) networkLog() string { return f.in("network.log") }
 func (f files) vncSecret() string  { return filepath.Join(f.run(), "vnc-password") }
-func (f files) claim() string      { return f.in("start.lock") }
 func (f files) lease() string      { return f.in("lease.lock") }
 func (f files) run() string        { return f.in("run") }
 func (f files) pid() string        { return filepath.Join(f.run(), "pid") }
@@ -43,7 +42,8 @@ func (f files) all() []string {
 		f.run(), f.snapshots(), f.vars(), f.tpm(), f.in(oldTPM), f.in(newTPM), f.made(),
 		f.serialLog(), f.serialLog() + olderLog, f.log(), f.log() + olderLog, f.tpmLog(), f.tpmLog() + olderLog,
 		f.networkLog(), f.networkLog() + olderLog,
-		f.claim(), f.lease(), f.disk(),
+		f.in("start.lock"), // of earlier versions
+		f.lease(), f.disk(),
 	}
 }
 

@@ -47,30 +47,18 @@ func (o *observer) Close() error { return o.client.Close() }
 // Look returns the present counts. If the VM has ended, it returns the last counts with the VM's
 // state.
 func (o *observer) Look(ctx context.Context) (vm.Signs, error) {
-	o.countResets()
 	bounded, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
-	if err := o.ask(bounded); err != nil {
+	err := o.ask(bounded)
+	for _, event := range o.client.Events() {
+		if event == "RESET" {
+			o.last.Resets++
+		}
+	}
+	if err != nil {
 		return o.ended(ctx, err)
 	}
 	return o.last, nil
-}
-
-// countResets counts the resets among the events that wait.
-func (o *observer) countResets() {
-	for {
-		select {
-		case event, open := <-o.client.Events():
-			if !open {
-				return
-			}
-			if event.Name == "RESET" {
-				o.last.Resets++
-			}
-		default:
-			return
-		}
-	}
 }
 
 // ask asks QEMU for all signs except the resets.

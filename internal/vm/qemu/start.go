@@ -29,7 +29,7 @@ const startLimit = 2 * time.Minute
 // ended.
 const cleanLimit = 30 * time.Second
 
-// Start starts the VM and returns once it executes.
+// Start starts the VM and returns once it executes. The caller has the VM's lock.
 func (d *Driver) Start(ctx context.Context, m vm.Machine) error {
 	return d.start(ctx, m, "", nil)
 }
@@ -45,11 +45,6 @@ func (d *Driver) start(ctx context.Context, m vm.Machine, accelerator string,
 	if !exists(filesOf(m).disk()) {
 		return vm.ErrAbsent
 	}
-	claim, err := claimStart(ctx, m)
-	if err != nil {
-		return err
-	}
-	defer claim.Close()
 	now, err := d.find(m)
 	if err != nil {
 		return err
@@ -98,18 +93,6 @@ func executes(ctx context.Context, client *qmp.Client) error {
 		err = errors.New(reason)
 	}
 	return err
-}
-
-// claimStart waits until no other swdt starts this VM.
-func claimStart(ctx context.Context, m vm.Machine) (file *os.File, err error) {
-	err = wait.Condition{
-		Name: "another swdt to start the VM", Interval: 20 * time.Millisecond, Limit: startLimit,
-		Look: func(context.Context) (err error) {
-			file, err = localfile.Claim(filesOf(m).claim())
-			return wait.StopIf(err != nil && !errors.Is(err, localfile.ErrClaimed), err)
-		},
-	}.Wait(ctx)
-	return file, err
 }
 
 // prepare collects the values for the VM's command line, and makes the folder run/ and the folder

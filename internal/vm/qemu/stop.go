@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/vm"
-	"github.com/swdt-dev/swdt/internal/vm/qemu/guestagent"
 	"github.com/swdt-dev/swdt/internal/vm/qemu/process"
 	"github.com/swdt-dev/swdt/internal/vm/qemu/qmp"
 )
@@ -58,23 +57,18 @@ func (d *Driver) shutDown(ctx context.Context, m vm.Machine, now found) error {
 	if state, err := runState(ctx, client); err == nil && pauses(state) != "" {
 		return fmt.Errorf("%w: it is paused: %s", vm.ErrIgnored, pauses(state))
 	}
-	asking := time.NewTicker(askInterval)
-	defer asking.Stop()
-	if err := d.ask(ctx, now, client); err != nil && now.qemu.Alive() {
-		return err
-	}
 	for {
-		select {
-		case <-ctx.Done():
+		if err := d.ask(ctx, now, client); err != nil && ctx.Err() == nil && now.qemu.Alive() {
+			return err
+		}
+		bounded, cancel := context.WithTimeout(ctx, askInterval)
+		err := client.Await(bounded, "SHUTDOWN")
+		cancel()
+		switch {
+		case err == nil || errors.Is(err, qmp.ErrClosed):
+			return d.ended(ctx, now)
+		case ctx.Err() != nil:
 			return fmt.Errorf("%w: it was asked until %w; end it at once with --force", vm.ErrIgnored, context.Cause(ctx))
-		case <-asking.C:
-			if err := d.ask(ctx, now, client); err != nil && ctx.Err() == nil && now.qemu.Alive() {
-				return err
-			}
-		case event, open := <-client.Events():
-			if !open || event.Name == "SHUTDOWN" {
-				return d.ended(ctx, now)
-			}
 		}
 	}
 }
@@ -84,7 +78,7 @@ func (d *Driver) ask(ctx context.Context, now found, client *qmp.Client) error {
 	agent, err := openAgent(ctx, now, client)
 	if err == nil {
 		defer agent.Close()
-		if agent.Shutdown() == nil {
+		if agent.Shutdown(ctx) == nil {
 			return nil
 		}
 	}
@@ -95,9 +89,9 @@ func (d *Driver) ask(ctx context.Context, now found, client *qmp.Client) error {
 	return err
 }
 
-// openAgent connects to the guest agent. The error is guestagent.ErrSilent if no program in the
+// openAgent connects to the guest agent. The error is qmp.ErrSilent if no program in the
 // guest has opened the agent's port.
-func openAgent(ctx context.Context, now found, client *qmp.Client) (*guestagent.Agent, error) {
+func openAgent(ctx context.Context, now found, client *qmp.Client) (*qmp.Agent, error) {
 	var ports []struct {
 		Label string `json:"label"`
 		Open  bool   `json:"frontend-open"`
@@ -107,10 +101,10 @@ func openAgent(ctx context.Context, now found, client *qmp.Client) (*guestagent.
 	}
 	for _, port := range ports {
 		if port.Label == "agent" && port.Open {
-			return guestagent.Dial(ctx, sockets{now.started.Sockets}.agent())
+			return qmp.DialAgent(ctx, sockets{now.started.Sockets}.agent())
 		}
 	}
-	return nil, guestagent.ErrSilent
+	return nil, qmp.ErrSilent
 }
 
 // ended waits for the end of the QEMU of a VM that has shut down, and ends that QEMU after

@@ -1,4 +1,4 @@
-package guestagent
+package qmp
 
 import (
 	"bufio"
@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -76,12 +75,12 @@ func synced(reply string) func(string, int64, io.Writer) {
 
 func addresses(t *testing.T, reply string) ([]netip.Addr, error) {
 	t.Helper()
-	a, err := Dial(t.Context(), guest(t, synced(reply)))
+	a, err := DialAgent(t.Context(), guest(t, synced(reply)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	return a.Addresses("52:54:00:00:00:01")
+	return a.Addresses(t.Context(), "52:54:00:00:00:01")
 }
 
 func TestAddresses(t *testing.T) {
@@ -176,7 +175,7 @@ func TestASilentGuest(t *testing.T) {
 	} {
 		// A guest that sends too many bytes is given up for that, the others when the deadline passes.
 		ctx, pass := deadline.Context(t.Context())
-		_, err := Dial(ctx, guest(t, func(command string, id int64, out io.Writer) {
+		_, err := DialAgent(ctx, guest(t, func(command string, id int64, out io.Writer) {
 			if name == "endless sentinels" {
 				out = passing{out, pass}
 			}
@@ -187,7 +186,7 @@ func TestASilentGuest(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := Dial(t.Context(), filepath.Join(t.TempDir(), "absent")); !errors.Is(err, ErrSilent) {
+	if _, err := DialAgent(t.Context(), filepath.Join(t.TempDir(), "absent")); !errors.Is(err, ErrSilent) {
 		t.Errorf("no socket: %v", err)
 	}
 }
@@ -212,12 +211,12 @@ func TestShutdown(t *testing.T) {
 		}
 		asked <- command
 	})
-	a, err := Dial(t.Context(), path)
+	a, err := DialAgent(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	if err := a.Shutdown(); err != nil {
+	if err := a.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := <-asked; got != "guest-shutdown" {
@@ -237,8 +236,8 @@ func FuzzReceive(f *testing.F) {
 			_, _ = bufio.NewReader(theirs).ReadString('\n')
 			_, _ = theirs.Write(reply)
 		}()
-		a := &Agent{conn: ours, reader: bufio.NewReader(ours), until: time.Now().Add(replyLimit)}
-		got, err := a.Addresses("52:54:00:00:00:01")
+		a := &Agent{newLines(ours, maxReply)}
+		got, err := a.Addresses(t.Context(), "52:54:00:00:00:01")
 		if err != nil && got != nil || len(got) > maxAddresses {
 			t.Errorf("%v, %v", got, err)
 		}

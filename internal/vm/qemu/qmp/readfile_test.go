@@ -1,4 +1,4 @@
-package guestagent
+package qmp
 
 import (
 	"encoding/base64"
@@ -55,12 +55,12 @@ func TestReadFile(t *testing.T) {
 		"another type":    {synced(`{"return": "x"}`), "", errReply},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, err := Dial(t.Context(), guest(t, test.answer))
+			a, err := DialAgent(t.Context(), guest(t, test.answer))
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer a.Close()
-			content, err := a.ReadFile(`C:\a`, 8)
+			content, err := a.ReadFile(t.Context(), `C:\a`, 8)
 			if !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
 				t.Fatalf("error %v, want %v", err, test.err)
 			}
