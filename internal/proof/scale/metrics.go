@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// The metrics of kube-proxy that are read. Windows' proxier registers network_programming_duration and
-// never sets it, so the time until a change is programmed follows from the two timestamps.
+// The metrics of kube-proxy that are read (kubernetes v1.36.3, pkg/proxy/metrics/metrics.go). Windows' proxier registers
+// network_programming_duration and never sets it, so the time until a change is programmed follows from the two
+// timestamps. The numbers of pending changes have no label: one number counts for all IP families.
 const (
 	syncDuration     = "kubeproxy_sync_proxy_rules_duration_seconds"
 	lastQueued       = "kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds"
@@ -32,6 +33,8 @@ const maxFamilies = 64
 
 // proxyMetrics are kube-proxy's metrics at one moment.
 type proxyMetrics struct {
+	services, endpoints float64 // changes that the next sync will program
+
 	families map[string]*family // by the label ip_family
 	failures map[string]float64 // of load balancers in HNS, by the kind of failure
 }
@@ -39,7 +42,6 @@ type proxyMetrics struct {
 // family has the metrics of one IP family. Times are in seconds since 1970, by the node's clock.
 type family struct {
 	queued, synced       float64
-	services, endpoints  float64 // changes that the next sync will program
 	syncs, syncSeconds   float64
 	took                 float64             // by the last sync, in seconds; 0: unknown
 	buckets              map[float64]float64 // the number of syncs that took at most this many seconds
@@ -103,13 +105,21 @@ func (m *proxyMetrics) take(name string, labels map[string]string, value float64
 		}
 		return
 	}
+	switch name {
+	case pendingEndpoints:
+		m.endpoints += value
+		return
+	case pendingServices:
+		m.services += value
+		return
+	}
 	base, part := name, ""
 	for _, suffix := range []string{"_sum", "_count", "_bucket"} {
 		if name == syncDuration+suffix {
 			base, part = syncDuration, suffix
 		}
 	}
-	if !slices.Contains([]string{syncDuration, lastQueued, lastSync, pendingEndpoints, pendingServices}, base) {
+	if !slices.Contains([]string{syncDuration, lastQueued, lastSync}, base) {
 		return
 	}
 	f := m.families[labels["ip_family"]]
@@ -125,10 +135,6 @@ func (m *proxyMetrics) take(name string, labels map[string]string, value float64
 		f.queued, f.hasQueued = value, true
 	case base == lastSync:
 		f.synced, f.hasSynced = value, true
-	case base == pendingEndpoints:
-		f.endpoints = value
-	case base == pendingServices:
-		f.services = value
 	case part == "_sum":
 		f.syncSeconds = value
 	case part == "_count":
@@ -160,12 +166,15 @@ func (m proxyMetrics) follow(earlier proxyMetrics) {
 // the latest of these syncs, and the time when the last change was queued, in seconds since 1970, by the
 // node's clock.
 func (m proxyMetrics) settled() (at time.Time, queued float64, ok bool) {
+	if m.services+m.endpoints > 0 {
+		return time.Time{}, 0, false
+	}
 	latest := 0.0
 	for _, f := range m.families {
 		if !f.hasQueued || f.queued == 0 { // no change was ever queued in this family
 			continue
 		}
-		if f.services+f.endpoints > 0 || !f.hasSynced || f.synced < f.queued ||
+		if !f.hasSynced || f.synced < f.queued ||
 			f.took > syncTolerance && f.synced-f.took < f.queued-syncTolerance {
 			return time.Time{}, 0, false
 		}
@@ -176,14 +185,6 @@ func (m proxyMetrics) settled() (at time.Time, queued float64, ok bool) {
 	}
 	seconds, part := math.Modf(latest)
 	return time.Unix(int64(seconds), int64(part*1e9)), queued, true
-}
-
-// pending returns the numbers of changes of Services and of endpoints that the next sync will program.
-func (m proxyMetrics) pending() (services, endpoints float64) {
-	for _, f := range m.families {
-		services, endpoints = services+f.services, endpoints+f.endpoints
-	}
-	return services, endpoints
 }
 
 // Syncs are the synchronizations of kube-proxy's rules in a phase.
