@@ -118,9 +118,8 @@ func (s *servicesService) durable(ctx context.Context, changed error) error {
 
 func (s *servicesService) Start(ctx context.Context, request *agentv1.StartServiceRequest) (
 	*agentv1.ServiceReply, error) {
-	bounded, cancel := context.WithTimeout(ctx, orDefault(request.GetTimeout(), defaultStartTimeout))
-	defer cancel()
-	if _, err := scm.Start(bounded, s.platform, request.GetName(), request.GetArgs()); err != nil {
+	if _, err := scm.Start(ctx, s.platform, request.GetName(), request.GetArgs(),
+		orDefault(request.GetTimeout(), defaultStartTimeout)); err != nil {
 		return nil, err
 	}
 	return s.reply(ctx, request.GetName())

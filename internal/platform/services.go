@@ -75,7 +75,8 @@ type Services interface {
 	// that are some time old, while a renamed file keeps its new name.
 	Flush(ctx context.Context) error
 	// Start requests the SCM to start the service with extra arguments. The SCM also starts the
-	// services on which this service depends, but not the services that depend on this one.
+	// services on which this service depends, but not the services that depend on this one. If the SCM waits for the
+	// handler of another service, the error is fault.ErrNotDelivered after 30 s, and the service was not started.
 	Start(ctx context.Context, name string, args ...string) error
 	// Stop sends the stop control and returns at once.
 	Stop(ctx context.Context, name string) error

@@ -123,7 +123,8 @@ type command struct {
 	stdout, stderr io.Writer
 }
 
-// server is an SSH server in front of a machine.
+// server is an SSH server in front of a machine. The files in the comments are those of PowerShell/openssh-portable a915f06,
+// 9.8p1.
 type server struct {
 	machine        machine
 	hostKey        ssh.Signer

@@ -65,9 +65,10 @@ func (h *sftpHandlers) broken(method, path string) error {
 	return sftpError(h.fault(method, path))
 }
 
-// sftpError converts an error to the SFTP status that Win32-OpenSSH would send. Its fileio.c, errno_from_Win32Error, has
-// an errno for a missing path and for denied access alone; sftp-server.c, errno_to_portable, answers all other errors
-// with a failure: a sharing violation (32), a virus (225, 226), a full or write-protected disk.
+// sftpError converts an error to the SFTP status that Win32-OpenSSH would send (PowerShell/openssh-portable a915f06). Of
+// these errors, its fileio.c, errno_from_Win32Error, has an errno for a missing path and for denied access alone;
+// sftp-server.c, errno_to_portable, answers all others with a failure: a sharing violation (32), a virus (225, 226), a full
+// or write-protected disk.
 func sftpError(err error) error {
 	switch {
 	case err == nil:

@@ -17,7 +17,8 @@ type part struct {
 	text string
 }
 
-// splitLine splits a line at &&, ||, & (cmd) and ; (PowerShell, bash) outside quotes.
+// splitLine splits a line, as far as clients of a first contact need it ("cmd" and about_Operators on learn.microsoft.com,
+// bash(1)), at &&, ||, & (cmd) and ; (PowerShell, bash) outside quotes.
 func splitLine(kind shellKind, line string) []part {
 	var parts []part
 	when, begin := always, 0
@@ -53,7 +54,7 @@ func splitLine(kind shellKind, line string) []part {
 // quotes reports whether the character begins a quoted part of a line.
 func (k shellKind) quotes(c byte) bool { return c == '"' || c == '\'' && k != shellCmd }
 
-// splitWords splits a command into words and removes their quotes.
+// splitWords splits a command into words and removes their quotes (about_Quoting_Rules; bash(1), QUOTING).
 func splitWords(kind shellKind, text string) []string {
 	var words []string
 	var word strings.Builder

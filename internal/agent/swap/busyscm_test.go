@@ -2,6 +2,7 @@ package swap_test
 
 import (
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,6 +41,41 @@ func TestAPushWhileAnotherServiceHangsInItsHandler(t *testing.T) {
 		}
 		if killed(n.Machine) {
 			t.Error("a service was killed that the SCM did not ask to stop")
+		}
+	})
+}
+
+// While the SCM waits for the handler of another service, it starts no service either. The new kubelet is not undone for
+// that (StartService, remarks).
+func TestAPushWhoseStartMeetsAnotherServiceInItsHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		const other = `C:\other\other.exe`
+		n.place(t, other, binary("other", "v1.0.0", string(simulated.HangInHandler)))
+		services := n.Process("administrator").Services
+		if err := services.Create(t.Context(), platform.ServiceConfig{Name: "other", CommandLine: other}); err != nil {
+			t.Fatal(err)
+		}
+		if err := services.Start(t.Context(), "other"); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the other service runs", func() bool { return n.service(t, "other").State == platform.Running })
+		plan := n.stageKubelet(t, "v1.31.0", "")
+		var once sync.Once
+		n.OnOperation(func(op simulated.Operation) simulated.Verdict {
+			if op.Phase == simulated.Before && op.Kind == simulated.OpServiceStart && op.Target == "kubelet" {
+				once.Do(func() {
+					go func() { _ = services.Stop(t.Context(), "other") }() // lasts 30 s
+					synctest.Wait()
+				})
+			}
+			return simulated.Continue()
+		})
+
+		outcome, _ := n.push(t, plan)
+
+		if outcome.Result != swap.Committed {
+			t.Errorf("the push ended with %+v", outcome)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package swap_test
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/agent/internal/hashcache"
@@ -47,7 +48,7 @@ func (n *node) register(t *testing.T, commandLine string, parameters map[string]
 		}
 	}
 	if start {
-		if _, err := scm.Start(t.Context(), p, "kubelet", nil); err != nil {
+		if _, err := scm.Start(t.Context(), p, "kubelet", nil, time.Minute); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -97,9 +97,7 @@ func (t *transaction) startOrder() []string {
 }
 
 func (t *transaction) start(ctx context.Context, service string) error {
-	ctx, cancel := context.WithTimeout(ctx, t.startTimeout(service))
-	defer cancel()
-	status, err := scm.Start(ctx, t.Platform, service, nil)
+	status, err := scm.Start(ctx, t.Platform, service, nil, t.startTimeout(service))
 	if err != nil {
 		if c, ok := t.component(service); ok {
 			return withRemedy(err, c.Destination)

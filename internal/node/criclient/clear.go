@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -45,11 +47,13 @@ func (c *Client) Clear(ctx context.Context) (Cleared, error) {
 	return done, errors.Join(kept...)
 }
 
-// removePod stops a pod, which also removes its network, and then removes the pod.
+// removePod stops a pod, which also removes its network, and then removes the pod. For a pod that is gone, containerd
+// before 1.7.21 answers a stop with NotFound (pkg/cri/server/sandbox_stop.go), and a removal with success.
 func (c *Client) removePod(ctx context.Context, id string) error {
-	if _, err := c.Runtime.StopPodSandbox(ctx, &runtimev1.StopPodSandboxRequest{PodSandboxId: id}); err != nil {
+	_, err := c.Runtime.StopPodSandbox(ctx, &runtimev1.StopPodSandboxRequest{PodSandboxId: id})
+	if err != nil && status.Code(err) != codes.NotFound {
 		return err
 	}
-	_, err := c.Runtime.RemovePodSandbox(ctx, &runtimev1.RemovePodSandboxRequest{PodSandboxId: id})
+	_, err = c.Runtime.RemovePodSandbox(ctx, &runtimev1.RemovePodSandboxRequest{PodSandboxId: id})
 	return err
 }

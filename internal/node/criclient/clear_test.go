@@ -20,6 +20,7 @@ type keeping struct {
 	runtimev1.UnimplementedRuntimeServiceServer
 	runtimev1.UnimplementedImageServiceServer
 	stuck []string
+	gone  []string // pods that another program has removed since they were listed
 	did   []string
 }
 
@@ -42,6 +43,9 @@ func (k *keeping) ListPodSandbox(context.Context, *runtimev1.ListPodSandboxReque
 
 func (k *keeping) StopPodSandbox(_ context.Context, r *runtimev1.StopPodSandboxRequest) (
 	*runtimev1.StopPodSandboxResponse, error) {
+	if slices.Contains(k.gone, r.GetPodSandboxId()) { // containerd v1.7.12, pkg/cri/server/sandbox_stop.go
+		return nil, status.Errorf(codes.NotFound, "an error occurred when try to find sandbox %q: not found", r.GetPodSandboxId())
+	}
 	return &runtimev1.StopPodSandboxResponse{}, k.do("stop", r.GetPodSandboxId())
 }
 
@@ -105,5 +109,11 @@ func TestClear(t *testing.T) {
 		t.Errorf("err.Error() lacks %q:\n%s", "default/name-of-p1", err.Error())
 	case !strings.Contains(err.Error(), "the image i1"):
 		t.Errorf("err.Error() lacks %q:\n%s", "the image i1", err.Error())
+	}
+
+	runtime = &keeping{gone: []string{"p1"}}
+	done, err = runtime.serve(t).Clear(t.Context())
+	if want := (criclient.Cleared{Pods: 2, Images: 2}); err != nil || done != want {
+		t.Errorf("a pod that is gone already: %+v, %v", done, err)
 	}
 }

@@ -39,9 +39,8 @@ const nodeFolder = `C:\k`
 
 // presetAccess returns the access lists of a fresh Windows Server, by folder, as `icacls` prints them for
 // others: Users have (CI)(WD,AD,WEA,WA) in C:\ProgramData, and (CI)(S,WD,AD,X) in C:\Windows\Temp (wixtoolset/issues, on
-// Burn and C:\Windows\Temp); OpenSSH's own folder has the list of install-sshd.ps1 (PowerShell/openssh-portable,
-// contrib/win32/openssh). Files and folders
-// below these folders inherit the lists.
+// Burn and C:\Windows\Temp); OpenSSH's own folder has the list of Repair-SSHFolderPermission (PowerShell/openssh-portable
+// a915f06, contrib/win32/openssh/OpenSSHUtils.psm1). Files and folders below these folders inherit the lists.
 func presetAccess() map[string]string {
 	const (
 		installer = "O:S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"
@@ -67,8 +66,8 @@ const driveAccess = "O:SYD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;B
 	"(A;OICIIO;FA;;;CO)"
 
 // granted returns the rights that an account has to a file: the entries in their order, up to the first that decides a
-// right ("How AccessCheck Works"). No list grants everything. The owner has READ_CONTROL and WRITE_DAC ("Owner of a New
-// Object").
+// right ("How DACLs Control Access to an Object"). No list grants everything. The owner has READ_CONTROL and WRITE_DAC
+// ([MS-DTYP] 2.5.3.2; "Owner of a New Object" names WRITE_DAC alone).
 func (f *file) granted(a *account) access.Rights {
 	if f.security.NoLimits {
 		return access.All
@@ -130,8 +129,9 @@ func (f *file) create(by *account, sddl string) error {
 	return f.setSecurity(by, sddl)
 }
 
-// Without SeRestorePrivilege, an account can make only itself, or a group of its own, the owner ("Taking Object
-// Ownership").
+// Without SeRestorePrivilege, an account can make only itself, or a group of its own, the owner: all others are
+// ERROR_INVALID_OWNER, 1307 (learn.microsoft.com/answers/questions/403989). It needs WRITE_OWNER for that, and WRITE_DAC for
+// the list ([MS-FSA] 2.1.5.17).
 //
 // mayChange returns nil if an account may set the parts of a file's security that sddl names.
 func (f *file) mayChange(by *account, sddl string) error {

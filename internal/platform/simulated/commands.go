@@ -15,8 +15,9 @@ import (
 
 type command func(ctx context.Context, p *Process) int
 
-// builtinCommands returns Windows' own programs and Chocolatey, by the name in
-// their executables' notes.
+// builtinCommands returns Windows' own programs and Chocolatey, by the name in their executables' notes. The files of
+// netsh, wevtutil, pktmon, vfpctrl, hcsdiag, sysprep and choco name their sources. swdt reads no text of the others: users
+// of a sandbox see them, shortened.
 func builtinCommands() map[string]command {
 	return map[string]command{
 		"cmd":        cmdMain,
@@ -89,8 +90,8 @@ func ipconfigMain(_ context.Context, p *Process) int {
 	return 0
 }
 
-// cmdMain imitates cmd.exe. It runs the TEXT of /c TEXT, in which & and && separate commands. It
-// knows only the few commands that users and tests need.
+// cmdMain imitates cmd.exe. It runs the TEXT of /c TEXT, in which & and && separate commands ("cmd" on learn.microsoft.com).
+// It knows only the few commands that users and tests need.
 func cmdMain(ctx context.Context, p *Process) int {
 	text := ""
 	for i, arg := range p.Args {
@@ -297,8 +298,8 @@ func (s *cmdShell) del(args []string) int {
 	return 0
 }
 
-// rmdir removes folders with everything in them. As Windows' command does, rmdir goes on after a
-// file that it cannot remove, and its exit code is 0 even then.
+// rmdir removes folders with everything in them. rmdir goes on after a file that it cannot remove, and its exit code is 0
+// even then: swdt does not read that code, and looks whether the folder is gone.
 func (s *cmdShell) rmdir(args []string) int {
 	for _, path := range withoutFlags(args) {
 		s.removeTree(s.absolute(path))

@@ -12,7 +12,8 @@ import (
 // controlTimeout is how long ControlService waits for a handler. The SCM delivers one control at a time, whatever
 // service it is for: "A call to ControlService will block for 30 seconds if any service is busy handling a control code.
 // If the busy service still has not returned from its handler function when the timeout expires, ControlService fails
-// with ERROR_SERVICE_REQUEST_TIMEOUT." (learn.microsoft.com, ControlService, remarks)
+// with ERROR_SERVICE_REQUEST_TIMEOUT." (learn.microsoft.com, ControlService, remarks) The remarks of StartService say the
+// same of a start.
 const controlTimeout = 30 * time.Second
 
 // HangInHandler makes the service's handler not return from the next control on.
@@ -55,6 +56,13 @@ func (m *Machine) deliverStop(ctx context.Context, p *process, name string) erro
 	m.busy = false
 	m.notify()
 	return notDelivered(ctx, err)
+}
+
+// awaitTurn waits until the SCM waits for no handler.
+func (m *Machine) awaitTurn(ctx context.Context, p *process) error {
+	bounded, cancel := context.WithTimeout(ctx, controlTimeout)
+	defer cancel()
+	return notDelivered(ctx, m.await(bounded, func() bool { return !m.busy || p.gone }))
 }
 
 // mayStop returns an error if the SCM refuses to deliver a control to a service; the caller holds the lock.

@@ -218,8 +218,8 @@ func (v filesView) CheckHeld(path string) error {
 	})
 }
 
-// Holders finds processes as the Restart Manager does: those that have the file open, and those that run it. That it
-// finds all of them is a guess: docs/guesses.md.
+// Holders finds processes as the Restart Manager does: those that have the file open, and those that run it. Real names are
+// "user-friendly" ones (RM_PROCESS_INFO). That it finds all of them is a guess: docs/guesses.md.
 func (v filesView) Holders(path string) (holders []platform.Holder, err error) {
 	err = v.look(opStat, path, func(d *disk) error {
 		f, err := d.find(path, false)

@@ -142,7 +142,7 @@ func (i *Image) readBuildInfo(r contentReader) {
 	}
 }
 
-// runsOn reports whether this machine can execute the image.
+// runsOn reports whether this machine can execute the image ("How emulation works on Arm" on learn.microsoft.com; WOW64).
 func (i *Image) runsOn(architecture string) bool {
 	switch {
 	case !i.PE:

@@ -87,6 +87,8 @@ func TestKubeletsThatCannotBegin(t *testing.T) {
 	for _, test := range []struct{ version, flags, why string }{
 		{"v1.36.3", "--config=/var/lib/kubelet/none.yaml", "failed to load kubelet config file"},
 		{"v1.36.3", "--pod-infra-container-image=pause", "unknown flag: --pod-infra-container-image"},
+		{"v1.34.0", "--pod-infra-container-image=pause", ""},
+		{"v1.36.3", "--node-labels=beta.kubernetes.io/instance-type=x", ""},
 		{"v1.24.0", "--network-plugin=cni", "unknown flag: --network-plugin"},
 		{"v1.36.3", "--node-labels=a=b,node-role.kubernetes.io/worker=", "unknown 'kubernetes.io' or 'k8s.io' labels " +
 			"specified with --node-labels: [node-role.kubernetes.io/worker]"},

@@ -1,6 +1,7 @@
 package simulated
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,12 +16,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// Exit codes of kubeadm (kubernetes/kubernetes, cmd/kubeadm/app/util/error.go).
-const (
-	kubeadmFailed          = 1
-	kubeadmPreflightFailed = 2
-	kubeadmInvalid         = 3
-)
+// kubeadmFailed is kubeadm's exit code for each error (kubernetes v1.36.3 and v1.35.4,
+// cmd/kubeadm/app/util/errors/errors.go).
+const kubeadmFailed = 1
 
 // Paths of kubeadm's files on Windows.
 const (
@@ -31,8 +29,8 @@ const (
 )
 
 // kubeadm imitates the commands of kubeadm that a node needs: join --config, reset and version. Phases, checks and texts are
-// those of cmd/kubeadm/app (cmd/join.go, cmd/phases/join, preflight/checks.go, cmd/phases/reset) of 1.31 and newer; tests
-// under Wine run the real one.
+// those of kubernetes v1.36.3, cmd/kubeadm/app (cmd/join.go, cmd/reset.go, cmd/phases/join, cmd/phases/reset,
+// preflight/checks.go, discovery/token, phases/kubelet, util/apiclient/wait.go); tests under Wine run the real one.
 func (c component) kubeadm(ctx context.Context) int {
 	name := ""
 	if len(c.p.Args) > 0 {
@@ -67,16 +65,14 @@ func (c component) kubeadmVersion() int {
 func (c component) kubeadmJoin(ctx context.Context) int {
 	j, err := c.newKubeadmJoin()
 	if err != nil {
-		fmt.Fprintf(c.p.Stderr, "error: %v\nTo see the stack trace of this error execute with --v=5 or higher\n", err)
-		return kubeadmInvalid
+		return c.kubeadmError(err)
 	}
 	defer j.close()
 	fmt.Fprintln(c.p.Stdout, "[preflight] Running pre-flight checks")
 	if problems := j.preflight(ctx); len(problems) > 0 {
-		fmt.Fprintf(c.p.Stderr, "error execution phase preflight: [preflight] Some fatal errors occurred:\n%s"+
-			"[preflight] If you know what you are doing, you can make a check non-fatal with "+
-			"`--ignore-preflight-errors=...`\n", strings.Join(problems, ""))
-		return kubeadmPreflightFailed
+		fmt.Fprintf(c.p.Stderr, "[preflight] Some fatal errors occurred:\n%s[preflight] If you know what you are doing, "+
+			"you can make a check non-fatal with `--ignore-preflight-errors=...`\n", strings.Join(problems, ""))
+		return c.kubeadmError(errors.New("error execution phase preflight: preflight checks failed"))
 	}
 	for _, phase := range []struct {
 		name string
@@ -85,9 +81,7 @@ func (c component) kubeadmJoin(ctx context.Context) int {
 		{"preflight", j.discover}, {"kubelet-start", j.startKubelet}, {"kubelet-wait-bootstrap", j.awaitKubelet},
 	} {
 		if err := phase.run(ctx); err != nil {
-			fmt.Fprintf(c.p.Stderr, "error execution phase %s: %v\nTo see the stack trace of this error execute with "+
-				"--v=5 or higher\n", phase.name, err)
-			return kubeadmFailed
+			return c.kubeadmError(fmt.Errorf("error execution phase %s: %w", phase.name, err))
 		}
 	}
 	fmt.Fprint(c.p.Stdout, "\nThis node has joined the cluster:\n"+
@@ -95,6 +89,12 @@ func (c component) kubeadmJoin(ctx context.Context) int {
 		"* The Kubelet was informed of the new secure connection details.\n\n"+
 		"Run 'kubectl get nodes' on the control-plane to see this node join the cluster.\n\n")
 	return 0
+}
+
+// kubeadmError prints an error and returns the exit code.
+func (c component) kubeadmError(err error) int {
+	fmt.Fprintf(c.p.Stderr, "error: %v\nTo see the stack trace of this error execute with --v=5 or higher\n", err)
+	return kubeadmFailed
 }
 
 // preflight returns the lines of all failed checks that are not ignored.
@@ -112,10 +112,11 @@ func (j *kubeadmJoin) preflight(ctx context.Context) (problems []string) {
 		}
 		problems = append(problems, line)
 	}
-	for _, path := range []string{kubeletConf, bootstrapConf, j.caPath} {
-		if _, err := files.Stat(path); err == nil {
-			path = strings.TrimPrefix(path, systemDrive)
-			fail("FileAvailable-"+path, "%s already exists", path)
+	// kubeadm joins the first two paths as Windows does, and takes the third one as it is configured.
+	for _, path := range []string{strings.TrimPrefix(kubeletConf, systemDrive), strings.TrimPrefix(bootstrapConf, systemDrive),
+		cmp.Or(j.config.CACertPath, "/etc/kubernetes/pki/ca.crt")} {
+		if _, err := files.Stat(windowsPath(path)); err == nil {
+			fail("FileAvailable-"+strings.ReplaceAll(path, "/", "-"), "%s already exists", path)
 		}
 	}
 	if _, err := (networkView{j.p.p}).dial(ctx, pipeOf(j.config.NodeRegistration.CRISocket)); err != nil {
@@ -260,9 +261,8 @@ func (c component) kubeadmReset(ctx context.Context) int {
 		answer := make([]byte, 1)
 		fmt.Fprint(p.Stdout, "[reset] Are you sure you want to proceed? [y/N]: ")
 		if n, _ := io.ReadFull(p.Stdin, answer); n == 0 || strings.ToLower(string(answer)) != "y" {
-			fmt.Fprintln(p.Stderr, "error execution phase preflight: won't proceed; the user didn't answer (Y|y) in "+
-				"order to continue")
-			return kubeadmFailed
+			return c.kubeadmError(errors.New("error execution phase preflight: won't proceed; the user didn't answer (Y|y) " +
+				"in order to continue"))
 		}
 	}
 	fmt.Fprintln(p.Stdout, "[reset] Stopping the kubelet service")

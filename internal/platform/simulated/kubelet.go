@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	kubeletapis "k8s.io/kubelet/pkg/apis"
 
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
@@ -19,13 +20,13 @@ const kubeletAddress = "0.0.0.0:10250"
 
 // checkKubelet returns the error that ends a kubelet before it has reported to the SCM: a flag that
 // its version does not support, a label that a kubelet may not set, or a missing or invalid
-// configuration (cmd/kubelet/app/options/options.go and the deprecations in CHANGELOG-1.24, 1.26 and 1.34 of
-// kubernetes/kubernetes; lab/ builds real kubelets).
+// configuration (kubernetes v1.36.3, cmd/kubelet/app/server.go and options/options.go, has the texts; CHANGELOG-1.24,
+// 1.26 and 1.35 of kubernetes name the removed flags, kubernetes#133779 the last of them; lab/ builds real kubelets).
 func (c component) checkKubelet() error {
 	_, minor := versionNumbers(c.version)
 	for flag, until := range map[string]int{
 		"network-plugin": 23, "image-pull-progress-deadline": 23, "log-dir": 25, "logtostderr": 25,
-		"pod-infra-container-image": 33,
+		"pod-infra-container-image": 34,
 	} {
 		if c.version != unknownVersion && minor > until && c.hasFlag("--"+flag) {
 			return fmt.Errorf("failed to parse kubelet flag: unknown flag: --%s", flag)
@@ -33,7 +34,9 @@ func (c component) checkKubelet() error {
 	}
 	if bad := foreignLabels(c.flag("--node-labels")); len(bad) > 0 {
 		return fmt.Errorf("failed to validate kubelet flags: unknown 'kubernetes.io' or 'k8s.io' labels specified "+
-			"with --node-labels: %v", bad)
+			"with --node-labels: %v\n--node-labels in the 'kubernetes.io' namespace must begin with an allowed prefix "+
+			"(%s) or be in the specifically allowed set (%s)", bad, strings.Join(kubeletapis.KubeletLabelNamespaces(), ", "),
+			strings.Join(kubeletapis.KubeletLabels(), ", "))
 	}
 	return c.checkKubeletConfig()
 }
@@ -106,10 +109,7 @@ func foreignLabels(flag string) (bad []string) {
 	for label := range parseLabels(flag) {
 		domain, _, qualified := strings.Cut(label, "/")
 		in := func(d string) bool { return domain == d || strings.HasSuffix(domain, "."+d) }
-		known := in("kubelet.kubernetes.io") || in("node.kubernetes.io") ||
-			slices.Contains([]string{"kubernetes.io/hostname", "kubernetes.io/arch", "kubernetes.io/os",
-				"topology.kubernetes.io/zone", "topology.kubernetes.io/region"}, label)
-		if qualified && (in("kubernetes.io") || in("k8s.io")) && !known {
+		if qualified && (in("kubernetes.io") || in("k8s.io")) && !kubeletapis.IsKubeletLabel(label) {
 			bad = append(bad, label)
 		}
 	}

@@ -35,6 +35,11 @@ const (
 
 // kubeletNode is a kubelet's part in its cluster: TLS bootstrap, the Node and its lease. It runs
 // pods only as far as the installer of a pod network needs.
+//
+// Its requests and the fields of the Node are those of kubernetes v1.36.3: pkg/kubelet/certificate/bootstrap/bootstrap.go
+// and k8s.io/client-go's util/certificate (the files), pkg/kubelet/kubelet_node_status.go (registration),
+// pkg/kubelet/nodestatus/setters.go (conditions), pkg/kubelet/runtime.go and kubelet.go, updateRuntimeUp (why it is not
+// ready), pkg/kubelet/winstats (where Windows has the node's identity), and k8s.io/component-helpers' apimachinery/lease.
 type kubeletNode struct {
 	c          component
 	m          *Machine
@@ -201,15 +206,17 @@ func (k *kubeletNode) write(path string, data []byte) {
 
 func (k *kubeletNode) path() string { return "/api/v1/nodes/" + k.name }
 
-// register makes the Node. If the Node exists already, register adds the labels to it.
+// register makes the Node. If the Node exists already, register changes its usual labels only: not those of
+// --node-labels, and no taints (tryRegisterWithAPIServer and updateDefaultLabels).
 func (k *kubeletNode) register(ctx context.Context) error {
 	labels := parseLabels(k.c.flag("--node-labels"))
+	usual := map[string]any{}
 	for name, value := range map[string]string{
 		"kubernetes.io/hostname": k.name, "kubernetes.io/os": "windows", "kubernetes.io/arch": k.m.options.Architecture,
 		"beta.kubernetes.io/os": "windows", "beta.kubernetes.io/arch": k.m.options.Architecture,
 		"node.kubernetes.io/windows-build": "10.0.20348",
 	} {
-		labels[name] = value
+		labels[name], usual[name] = value, value
 	}
 	metadata := map[string]any{"name": k.name, "labels": labels}
 	node := map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": map[string]any{}}
@@ -219,7 +226,7 @@ func (k *kubeletNode) register(ctx context.Context) error {
 	err := k.client.do(ctx, http.MethodPost, "/api/v1/nodes", jsonType, node, nil)
 	if isStatus(err, http.StatusConflict) {
 		err = k.client.do(ctx, http.MethodPatch, k.path(), strategicPatchType,
-			map[string]any{"metadata": map[string]any{"labels": labels}}, nil)
+			map[string]any{"metadata": map[string]any{"labels": usual}}, nil)
 	}
 	return err
 }
@@ -260,9 +267,12 @@ func (k *kubeletNode) writeStatus(ctx context.Context, now time.Time) error {
 		ready = map[string]any{"type": "Ready", "status": "False", "reason": "KubeletNotReady", "message": why}
 	}
 	conditions := []any{}
-	for _, kind := range []string{"MemoryPressure", "DiskPressure", "PIDPressure"} {
-		conditions = append(conditions, map[string]any{"type": kind, "status": "False",
-			"reason": "KubeletHasNo" + kind})
+	for _, one := range [][3]string{
+		{"MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"},
+		{"DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"},
+		{"PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available"},
+	} {
+		conditions = append(conditions, map[string]any{"type": one[0], "status": "False", "reason": one[1], "message": one[2]})
 	}
 	conditions = append(conditions, ready)
 	for _, condition := range conditions {
@@ -330,9 +340,11 @@ func (k *kubeletNode) runtime(ctx context.Context) (version cri.VersionInfo, why
 		return version, "container runtime status check may not have completed yet: " + err.Error()
 	}
 	for _, condition := range runtime.GetStatus().GetConditions() {
-		if !condition.GetStatus() {
-			return version, fmt.Sprintf("container runtime network not ready: %s=false reason:%s message:%s",
-				condition.GetType(), condition.GetReason(), condition.GetMessage())
+		about := map[string]string{runtimev1.RuntimeReady: "container runtime not ready",
+			runtimev1.NetworkReady: "container runtime network not ready"}[condition.GetType()] // kubelet knows no others
+		if about != "" && !condition.GetStatus() {
+			return version, fmt.Sprintf("%s: %s=false reason:%s message:%s", about, condition.GetType(),
+				condition.GetReason(), condition.GetMessage())
 		}
 	}
 	return version, ""

@@ -8,8 +8,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// fileLock is the lock that a file represents: package windows locks a byte beyond the content (LockFileEx), and opens the
-// file without FILE_SHARE_DELETE. Windows releases the lock with the process.
+// fileLock is the lock that a file represents: package windows locks a byte beyond the content, and opens the file without
+// FILE_SHARE_DELETE. Windows releases the lock with the process (LockFileEx, remarks).
 type fileLock struct {
 	p    *process
 	file *file

@@ -9,6 +9,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 
+// The keys have the version of Windows, the number of its boot (kubernetes v1.36.3, pkg/kubelet/winstats, reads it there),
+// the environment of all processes ("Environment Variables"), and the changes that wait for a restart (see noteReboot).
 const (
 	currentVersionKey = `HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion`
 	prefetchKey       = `HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Memory Management\PrefetchParameters`

@@ -91,7 +91,8 @@ func (r *response) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// pipe is a named pipe that a process serves; it is a net.Listener.
+// pipe is a named pipe that a process serves; it is a net.Listener. Names ignore case ("Pipe Names"), and there is no file
+// without a server (go-winio's pipe.go).
 type pipe struct {
 	path    string
 	p       *process

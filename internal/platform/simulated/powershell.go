@@ -14,7 +14,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/format/commandline"
 )
 
-// powershellMain is not a PowerShell. It handles Chocolatey's installer, and the simplest
+// powershellMain is not a PowerShell. Its options and the encoding of a command are those of about_PowerShell_exe. It handles Chocolatey's installer, and the simplest
 // statements: output of a literal, exit, and commands that are programs. Other statements fail; a
 // test can answer them with Machine.Script.
 func powershellMain(ctx context.Context, p *Process) int {

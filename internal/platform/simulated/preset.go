@@ -91,6 +91,8 @@ func (m *Machine) installFiles() {
 	m.putProgram(systemFolder+`\netsh.exe`, BinarySpec{Name: "netsh", Version: "10.0.20348.2700"})
 }
 
+// installRegistry sets the values that swdt, kubelet (kubernetes v1.36.3, pkg/kubelet/winstats) and kubeadm
+// (k8s.io/system-validators) read.
 func (m *Machine) installRegistry() {
 	text := func(key, name, value string) {
 		_ = m.registry.set(key, platform.RegistryValue{Name: name, Type: platform.RegistryString, String: value})
@@ -147,6 +149,7 @@ func (m *Machine) installFeatures() {
 	add("SMB1Protocol", false, true)
 }
 
+// installFirewall adds some of Windows' rules; published exports of the registry have the names of those of Remote Desktop.
 func (m *Machine) installFirewall() {
 	rule := func(name, group, protocol, ports string, enabled bool) {
 		m.firewall = append(m.firewall, platform.FirewallRule{
@@ -180,7 +183,9 @@ func (m *Machine) installServices() {
 	})
 }
 
-// installNode adds containerd, kubelet and kube-proxy as image-builder does.
+// installNode adds containerd, kubelet and kube-proxy as image-builder does: the folders, the rule of the firewall and the
+// dependency of kubelet (kubernetes-sigs/image-builder, images/capi/ansible/windows/roles/kubernetes/tasks/kubelet.yml).
+// Its recovery actions and the range of dynamic ports are examples.
 func (m *Machine) installNode() {
 	m.putProgram(ContainerdPath, BinarySpec{Name: "containerd", Version: ContainerdVersion, Size: 96 << 10})
 	m.putProgram(KubeletPath, BinarySpec{Name: "kubelet", Version: KubeletVersion, Size: 128 << 10})
@@ -198,7 +203,7 @@ func (m *Machine) installNode() {
 	for _, plugin := range []string{"calico", "calico-ipam"} {
 		m.putProgram(cniFolder+`\bin\`+plugin+".exe", BinarySpec{Name: plugin, Version: "v3.27.0"})
 	}
-	m.ip.dynamicFirst, m.ip.dynamicCount = 34000, 31536 // as on images of image-builder
+	m.ip.dynamicFirst, m.ip.dynamicCount = 34000, 31536
 	m.firewall = append(m.firewall, platform.FirewallRule{
 		Name: "kubelet", Enabled: true, Inbound: true, Allow: true, Protocol: "tcp", Ports: "10250", Profiles: "any",
 	})

@@ -332,6 +332,9 @@ func (v servicesView) Start(ctx context.Context, name string, args ...string) er
 	}
 	return v.p.operate(Operation{Kind: OpServiceStart, Target: name}, func(Verdict) error {
 		m, answer := v.p.m, make(chan error, 1)
+		if err := m.awaitTurn(ctx, v.p); err != nil {
+			return fmt.Errorf("start service %s: %w", name, err)
+		}
 		m.spawn(func() { answer <- m.startService(m.bootContext(), name, args, nil) })
 		var err error
 		select {

@@ -12,8 +12,9 @@ import (
 
 // How long an orderly shutdown waits for services. preshutdownTimeout is the SCM's default for each service that
 // accepts PRESHUTDOWN (SERVICE_PRESHUTDOWN_INFO: 10 s since Windows 10 1703). killServiceTimeout is
-// WaitToKillServiceTimeout, for all others together ("Service Control Handler Function"). A handler may take 30 s; here
-// it takes handlerTime.
+// WaitToKillServiceTimeout, for all others together: "Service Control Handler Function" names the value and "approximately
+// 20 seconds" as the default, others have seen 5 s (coretechnologies.com, "increase-shutdown-time"); docs/guesses.md. A
+// handler may take 30 s; here it takes handlerTime.
 const (
 	handlerTime        = 50 * time.Millisecond
 	preshutdownTimeout = 10 * time.Second

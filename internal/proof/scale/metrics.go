@@ -14,8 +14,9 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// The metrics of kube-proxy that are read. Windows' proxier registers network_programming_duration and
-// never sets it, so the time until a change is programmed follows from the two timestamps.
+// The metrics of kube-proxy that are read (kubernetes v1.36.3, pkg/proxy/metrics/metrics.go). Windows' proxier registers
+// network_programming_duration and never sets it, so the time until a change is programmed follows from the two
+// timestamps. The numbers of pending changes have no label: one number counts for all IP families.
 const (
 	syncDuration     = "kubeproxy_sync_proxy_rules_duration_seconds"
 	lastQueued       = "kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds"
@@ -34,6 +35,8 @@ const maxFamilies = 64
 
 // proxyMetrics are kube-proxy's metrics at one moment.
 type proxyMetrics struct {
+	services, endpoints float64 // changes that the next sync will program
+
 	families map[string]*family // by the label ip_family
 	failures map[string]float64 // of load balancers in HNS, by the kind of failure
 }
@@ -41,7 +44,6 @@ type proxyMetrics struct {
 // family has the metrics of one IP family. Times are in seconds since 1970, by the node's clock.
 type family struct {
 	queued, synced       float64
-	services, endpoints  float64 // changes that the next sync will program
 	syncs, syncSeconds   float64
 	took                 float64             // by the last sync, in seconds; 0: unknown
 	buckets              map[float64]float64 // the number of syncs that took at most this many seconds
@@ -82,7 +84,15 @@ func (m *proxyMetrics) take(name string, metric *dto.Metric) {
 		}
 		return
 	}
-	if !slices.Contains([]string{syncDuration, lastQueued, lastSync, pendingEndpoints, pendingServices}, name) {
+	switch name {
+	case pendingEndpoints:
+		m.endpoints += value
+		return
+	case pendingServices:
+		m.services += value
+		return
+	case syncDuration, lastQueued, lastSync:
+	default:
 		return
 	}
 	f := m.families[labels["ip_family"]]
@@ -98,10 +108,6 @@ func (m *proxyMetrics) take(name string, metric *dto.Metric) {
 		f.queued, f.hasQueued = value, true
 	case lastSync:
 		f.synced, f.hasSynced = value, true
-	case pendingEndpoints:
-		f.endpoints = value
-	case pendingServices:
-		f.services = value
 	case syncDuration:
 		f.syncs, f.syncSeconds = float64(metric.GetHistogram().GetSampleCount()), value
 		buckets := metric.GetHistogram().GetBucket()
@@ -131,12 +137,15 @@ func (m proxyMetrics) follow(earlier proxyMetrics) {
 // the latest of these syncs, and the time when the last change was queued, in seconds since 1970, by the
 // node's clock.
 func (m proxyMetrics) settled() (at time.Time, queued float64, ok bool) {
+	if m.services+m.endpoints > 0 {
+		return time.Time{}, 0, false
+	}
 	latest := 0.0
 	for _, f := range m.families {
 		if !f.hasQueued || f.queued == 0 { // no change was ever queued in this family
 			continue
 		}
-		if f.services+f.endpoints > 0 || !f.hasSynced || f.synced < f.queued ||
+		if !f.hasSynced || f.synced < f.queued ||
 			f.took > syncTolerance && f.synced-f.took < f.queued-syncTolerance {
 			return time.Time{}, 0, false
 		}
@@ -147,14 +156,6 @@ func (m proxyMetrics) settled() (at time.Time, queued float64, ok bool) {
 	}
 	seconds, part := math.Modf(latest)
 	return time.Unix(int64(seconds), int64(part*1e9)), queued, true
-}
-
-// pending returns the numbers of changes of Services and of endpoints that the next sync will program.
-func (m proxyMetrics) pending() (services, endpoints float64) {
-	for _, f := range m.families {
-		services, endpoints = services+f.services, endpoints+f.endpoints
-	}
-	return services, endpoints
 }
 
 // Syncs are the synchronizations of kube-proxy's rules in a phase.

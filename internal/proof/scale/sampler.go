@@ -113,7 +113,7 @@ func (w *watcher) keep(all []*agentv1.Process, now time.Time, elapsed time.Durat
 	s.ProxyMemoryBytes, s.ProxyHandles = w.proxy.memory, w.proxy.handles
 	w.memory = max(w.memory, s.ProxyMemoryBytes)
 	w.handles = max(w.handles, s.ProxyHandles)
-	s.PendingServices, s.PendingEndpoints = w.metrics.pending()
+	s.PendingServices, s.PendingEndpoints = w.metrics.services, w.metrics.endpoints
 	w.samples = append(w.samples, s)
 	if len(w.samples) > maxSamples {
 		kept := w.samples[:0]

@@ -133,6 +133,10 @@ func Guesses() []Guess {
 		{"while the Service Control Manager waits for a service in its handler, `ControlService` for another one fails with 1053 after 30 s; it does not deliver the control later",
 			"a healthy service is asked to stop twice",
 			"a service whose handler sleeps for 50 s, and `swdt push` of another one", nil},
+		{"a start that fails with 1053 because the Service Control Manager waits for another service leaves the exit code of " +
+			"the service as it was, and one whose process does not connect sets it to 1053",
+			"a push is undone because another service hangs, or a kubelet that never connects is started three times",
+			"`sc query` after `sc start` of a program that is no service, and of a good service while another one's handler sleeps", nil},
 		{"a start that fails, because the process ends or does not connect within 30 s, fires no recovery action of the service",
 			"Windows starts the new binary again while a push puts the old one back, and the undo waits for it",
 			"`sc failure x reset= 60 actions= restart/1000` for a service whose program ends at once, then `sc start x`: " +
@@ -197,6 +201,13 @@ func Guesses() []Guess {
 		{"the halves of a file's ID on ReFS, the codes 786 and 4581 to 4583 of App Control, 577",
 			"a hash is computed again, or an error has no remedy",
 			"the claim `files` on a Dev Drive", nil},
+		{"the Host Network Service answers with a code of a missing network, endpoint, policy or compartment also for a namespace or " +
+			"a load balancer that does not exist",
+			"`swdt hns` fails if such an object vanishes while it is listed",
+			"`swdt hns` in a loop while Services are made and removed", nil},
+		{"at a restart, all services that accept SHUTDOWN have 5 s together (one document says about 20 s)",
+			"none: swdt's services accept PRESHUTDOWN",
+			"the value WaitToKillServiceTimeout of `HKLM\\SYSTEM\\CurrentControlSet\\Control`", nil},
 		{"while Windows shuts down, OpenSCManager and OpenService fail with 1115 from the beginning of PRESHUTDOWN on",
 			"none: the guardian waits for its end in both cases",
 			"`sc query` in the shutdown script of a group policy", nil},

@@ -55,7 +55,7 @@ func (c *Cluster) allowed(r Request) bool {
 	case in(groupMasters):
 		return true
 	case r.Resource == "":
-		return in(groupAuthenticated) || slices.Contains([]string{"/version", "/healthz", "/livez", "/readyz"}, r.Path)
+		return mayDiscover(r, in(groupAuthenticated))
 	case r.is("configmaps", "get") && r.Namespace == "kube-public" && r.Name == clusterInfoName:
 		return true
 	case in(groupAuthenticated) && strings.HasPrefix(r.Resource, "selfsubject"):
@@ -66,6 +66,19 @@ func (c *Cluster) allowed(r Request) bool {
 		return nodeMay(r)
 	}
 	return c.granted(r)
+}
+
+// mayDiscover reports whether a sender may read a path that is no resource: the roles system:public-info-viewer and
+// system:discovery (kubernetes v1.36.3, plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go).
+func mayDiscover(r Request, authenticated bool) bool {
+	first, _, _ := strings.Cut(strings.TrimPrefix(r.Path, "/"), "/")
+	switch {
+	case r.Verb != "get":
+		return false
+	case slices.Contains([]string{"api", "apis", "openapi"}, first):
+		return authenticated
+	}
+	return slices.Contains([]string{"/version", "/version/", "/healthz", "/livez", "/readyz"}, r.Path)
 }
 
 func (r Request) is(resource string, verbs ...string) bool {
@@ -146,7 +159,8 @@ func (c *Cluster) admit(r Request, before, o object) error {
 	return nil
 }
 
-// restrictNode does the work of the NodeRestriction admission plugin (plugin/pkg/admission/noderestriction).
+// restrictNode does the work of the NodeRestriction admission plugin on nodes (kubernetes v1.36.3,
+// plugin/pkg/admission/noderestriction/admission.go, admitNode).
 func restrictNode(r Request, before, o object) error {
 	refused := func(format string, args ...any) error {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, r.Name, fmt.Errorf(format, args...))
@@ -154,19 +168,32 @@ func restrictNode(r Request, before, o object) error {
 	if own := strings.TrimPrefix(r.User, nodeUser); r.Name != own {
 		return refused("node %q is not allowed to modify node %q", own, r.Name)
 	}
-	was, bad := texts(before, "metadata", "labels"), []string{}
-	for name, value := range texts(o, "metadata", "labels") {
-		if old, ok := was[name]; (!ok || old != value) && !kubeletLabel(name) {
+	bad := strings.Join(foreignChanges(texts(before, "metadata", "labels"), texts(o, "metadata", "labels")), ", ")
+	switch {
+	case before == nil && bad != "":
+		return refused("node %q is not allowed to set the following labels: %s", r.Name, bad)
+	case before != nil && r.Subresource == "" && !equalJSON(field(before, "spec", "taints"), field(o, "spec", "taints")):
+		return refused("node %q is not allowed to modify taints", r.Name)
+	case bad != "":
+		return refused("is not allowed to modify labels: %s", bad)
+	}
+	return nil
+}
+
+// foreignChanges returns the labels that differ, and that a kubelet may not set.
+func foreignChanges(before, after map[string]string) (bad []string) {
+	for name, value := range after {
+		if old, ok := before[name]; (!ok || old != value) && !kubeletLabel(name) {
 			bad = append(bad, name)
 		}
 	}
-	if slices.Sort(bad); len(bad) > 0 {
-		return refused("is not allowed to modify labels: %s", strings.Join(bad, ", "))
+	for name := range before {
+		if _, stays := after[name]; !stays && !kubeletLabel(name) {
+			bad = append(bad, name)
+		}
 	}
-	if before != nil && r.Subresource == "" && !equalJSON(field(before, "spec", "taints"), field(o, "spec", "taints")) {
-		return refused("node %q is not allowed to modify taints", r.Name)
-	}
-	return nil
+	slices.Sort(bad)
+	return bad
 }
 
 // kubeletLabel reports whether a kubelet may set a label of its node (k8s.io/kubelet/pkg/apis, IsKubeletLabel).

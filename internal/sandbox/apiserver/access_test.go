@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"strings"
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -78,6 +79,11 @@ func TestNodePermissions(t *testing.T) {
 			t.Errorf("%s with %v: %v", forbidden.Name, forbidden.Labels, err)
 		}
 	}
+	_, err := nodes.Create(t.Context(), object("win-1", map[string]string{"k8s.io/a": ""}), metav1.CreateOptions{})
+	if want := `node "win-1" is not allowed to set the following labels: k8s.io/a`; err == nil ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
 	made, err := nodes.Create(t.Context(),
 		object("win-1", map[string]string{"kubernetes.io/os": "windows", "team": "a"}), metav1.CreateOptions{})
 	if err != nil || !hasTaint(made, "node.kubernetes.io/not-ready") {
@@ -87,9 +93,21 @@ func TestNodePermissions(t *testing.T) {
 		metav1.PatchOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("take its own taints off: %v", err)
 	}
+	if _, err := f.client.CoreV1().Nodes().Patch(t.Context(), "win-1", types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"k8s.io/a":""}}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = nodes.Patch(t.Context(), "win-1", types.MergePatchType, []byte(`{"metadata":{"labels":{"k8s.io/a":null}}}`),
+		metav1.PatchOptions{})
+	if want := "is not allowed to modify labels: k8s.io/a"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("remove a label that others set: %v, want %s", err, want)
+	}
 	if _, err := node.CoreV1().Secrets("kube-system").List(t.Context(),
 		metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("list secrets: %v", err)
+	}
+	if err := node.CoreV1().RESTClient().Get().AbsPath("/metrics").Do(t.Context()).Error(); !apierrors.IsForbidden(err) {
+		t.Errorf("read the metrics of the API server: %v", err)
 	}
 	if err := nodes.Delete(t.Context(), "win-1", metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("delete itself: %v", err)

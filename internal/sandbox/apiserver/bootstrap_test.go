@@ -72,7 +72,8 @@ func TestANodeThatIsNotHeardOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return n.Status.Conditions[0].Status == "Unknown" && hasTaint(n, "node.kubernetes.io/unreachable")
+		return n.Status.Conditions[0].Status == "Unknown" && len(n.Status.Conditions) == 4 &&
+			n.Status.Conditions[3].Reason == "NodeStatusNeverUpdated" && hasTaint(n, "node.kubernetes.io/unreachable")
 	})
 	planted, err := f.client.CoreV1().Nodes().Get(t.Context(), "planted", metav1.GetOptions{})
 	if err != nil || planted.Status.Conditions[0].Status != "True" {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -193,11 +194,23 @@ func TestTwoMachinesJoin(t *testing.T) {
 			t.Errorf("%s: (err == nil) is %v, want %v", path, (err == nil), wanted)
 		}
 	}
+	for _, wanted := range []corev1.NodeCondition{
+		{Type: corev1.NodeMemoryPressure, Reason: "KubeletHasSufficientMemory", Message: "kubelet has sufficient memory available"},
+		{Type: corev1.NodeDiskPressure, Reason: "KubeletHasNoDiskPressure", Message: "kubelet has no disk pressure"},
+		{Type: corev1.NodePIDPressure, Reason: "KubeletHasSufficientPID", Message: "kubelet has sufficient PID available"},
+	} {
+		if !slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == wanted.Type && c.Reason == wanted.Reason && c.Message == wanted.Message
+		}) {
+			t.Errorf("the conditions lack %s: %s: %+v", wanted.Type, wanted.Reason, n.Status.Conditions)
+		}
+	}
 	t.Run("again", func(t *testing.T) {
 		code, _, errOut := m.run(t, kubeadm, "join", "--config", m.joinFile(f.Cluster, f.Address(), f.CACertHash()))
 		for _, wanted := range []string{`[ERROR FileAvailable-\etc\kubernetes\kubelet.conf]`,
-			`pki\ca.crt already exists`, "Port 10250 is in use"} {
-			if code != 2 || !strings.Contains(errOut, wanted) {
+			"[ERROR FileAvailable--etc-kubernetes-pki-ca.crt]: /etc/kubernetes/pki/ca.crt already exists", "Port 10250 is in use",
+			"error: error execution phase preflight: preflight checks failed\n"} {
+			if code != 1 || !strings.Contains(errOut, wanted) {
 				t.Errorf("ended with %d and does not say %s: %s", code, wanted, errOut)
 			}
 		}
@@ -294,4 +307,22 @@ func TestJoinsThatFail(t *testing.T) {
 		m.WriteFile(`C:\etc\cni\net.d\10-some.conf`, []byte("{}"))
 		await(t, "ready", func() bool { return isReady(f.node(t, "win-1")) })
 	})
+}
+
+// A kubelet changes few labels of a Node that exists already, and no taints (kubernetes v1.36.3,
+// pkg/kubelet/kubelet_node_status.go, tryRegisterWithAPIServer).
+func TestAJoinToANodeThatExists(t *testing.T) {
+	f := start(t, apiserver.Options{})
+	f.mint(t)
+	f.plant(t, "apiVersion: v1\nkind: Node\nmetadata: {name: win-1, labels: {kubernetes.io/arch: arm64}}")
+	m := prepare(t, "win-1", "--node-labels=team=a --register-with-taints=os=windows:NoSchedule")
+	if code, _, errOut := m.run(t, kubeadm, "join", "--config",
+		m.joinFile(f.Cluster, f.Address(), f.CACertHash())); code != 0 {
+		t.Fatalf("kubeadm join ended with %d: %s", code, errOut)
+	}
+	await(t, "kubelet to report", func() bool { return len(f.node(t, "win-1").Status.Conditions) > 0 })
+	n := f.node(t, "win-1")
+	if n.Labels["kubernetes.io/arch"] != "amd64" || n.Labels["team"] != "" || hasTaint(n, "os") {
+		t.Errorf("labels %v, taints %v", n.Labels, n.Spec.Taints)
+	}
 }

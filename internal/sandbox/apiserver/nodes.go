@@ -83,8 +83,8 @@ func (c *Cluster) taintNode(event change) {
 // process stalls, its kubelets cannot renew leases. After that, they renew them before so many looks.
 const silentLooks = 5
 
-// watchNodes is the node lifecycle controller (pkg/controller/nodelifecycle): if a node stops renewing its lease, watchNodes sets
-// the node's Ready condition to Unknown. It leaves a node alone that never had a lease: no kubelet
+// watchNodes is the node lifecycle controller (kubernetes v1.36.3, pkg/controller/nodelifecycle/node_lifecycle_controller.go,
+// tryUpdateNodeHealth): if a node stops renewing its lease, watchNodes sets the node's conditions to Unknown. It leaves a node alone that never had a lease: no kubelet
 // has reported for it, since a test or a user has planted it.
 func (c *Cluster) watchNodes(ctx context.Context) {
 	tick := time.NewTicker(max(c.options.NodeGrace/10, 10*time.Millisecond))
@@ -100,7 +100,7 @@ func (c *Cluster) watchNodes(ctx context.Context) {
 	}
 }
 
-// lookAtNodes sets the Ready conditions of nodes to Unknown that silentLooks looks in a row have found
+// lookAtNodes sets the conditions of nodes to Unknown that silentLooks looks in a row have found
 // silent. silent has the number of such looks before this one, by node, and is returned with this one.
 func (c *Cluster) lookAtNodes(silent map[string]int) map[string]int {
 	now := map[string]int{}
@@ -141,9 +141,19 @@ func (c *Cluster) markUnknown(name string) {
 	now := timestamp(c.now())
 	_, _ = c.store.update(Resource{Version: "v1", Name: "nodes", Kind: "Node"}, key{"nodes", "", name},
 		func(o object) (object, error) {
-			if fields := condition(o, "Ready"); fields != nil {
-				fields["status"], fields["reason"], fields["lastTransitionTime"] = "Unknown", "NodeStatusUnknown", now
-				fields["message"] = "Kubelet stopped posting node status."
+			conditions, _ := field(o, "status", "conditions").([]any)
+			for _, kind := range []string{"Ready", "MemoryPressure", "DiskPressure", "PIDPressure"} {
+				fields := condition(o, kind)
+				if fields == nil {
+					conditions = append(conditions, object{"type": kind, "status": "Unknown", "lastTransitionTime": now,
+						"reason": "NodeStatusNeverUpdated", "message": "Kubelet never posted node status."})
+				} else if fields["status"] != "Unknown" {
+					fields["status"], fields["reason"], fields["lastTransitionTime"] = "Unknown", "NodeStatusUnknown", now
+					fields["message"] = "Kubelet stopped posting node status."
+				}
+			}
+			if status, ok := o["status"].(object); ok {
+				status["conditions"] = conditions
 			}
 			return o, nil
 		})

@@ -11,11 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-var (
-	errModified = errors.New("the object has been modified; please apply your changes to the latest version and " +
-		"try again")
-	errPrecondition = errors.New("the precondition of the delete does not hold")
-)
+// errModified is the error of an update of an object that has changed (k8s.io/apiserver v0.36.3,
+// pkg/registry/generic/registry/store.go, OptimisticLockErrorMsg).
+var errModified = errors.New("the object has been modified; please apply your changes to the latest version and " +
+	"try again")
 
 // selector returns a function that reports whether an object matches the label and field selectors
 // of a request. A field selector can use every field with a single value.

@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// maxBody bounds the body of a request, in bytes.
+// maxBody bounds the body of a request, in bytes (k8s.io/apiserver v0.36.3, pkg/server/config.go, MaxRequestBodyBytes;
+// the error is that of pkg/endpoints/handlers/rest.go).
 const maxBody = 3 << 20
 
 // ServeHTTP answers one request: it authenticates the sender, parses the request, authorizes it and
@@ -170,7 +171,7 @@ func (c *Cluster) answerResource(w http.ResponseWriter, r *http.Request, request
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
-		return apierrors.NewRequestEntityTooLargeError("the request is too large")
+		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
 	}
 	contentType := mediaType(r.Header.Get("Content-Type"))
 	if body, err = asJSON(request, resource, contentType, body); err != nil {

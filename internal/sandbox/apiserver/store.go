@@ -213,6 +213,16 @@ func (s *store) since(version int64) ([]change, <-chan struct{}, bool) {
 	return slices.Clone(s.history[i:]), s.changed, true
 }
 
+// oldest returns the version of the first change that the history has, or 0.
+func (s *store) oldest() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.history) == 0 {
+		return 0
+	}
+	return s.history[0].version
+}
+
 // firstVersion is the version of the first change of a store.
 const firstVersion = 2
 

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -19,7 +20,8 @@ func wantsTable(r *http.Request) bool {
 	return strings.Contains(first, "as=Table")
 }
 
-// column is a column of a table; wide columns are printed only with -o wide.
+// column is a column of a table; wide columns are printed only with -o wide. The columns of nodes and their cells are
+// those of kubernetes v1.36.3, pkg/printers/internalversion/printers.go; pods have fewer columns than there.
 type column struct {
 	name  string
 	wide  bool
@@ -36,11 +38,10 @@ func (c *Cluster) columns(r Resource) []column {
 	case "nodes":
 		return []column{
 			name, {"Status", false, nodeStatus}, {"Roles", false, roles}, age,
-			{"Version", false, path("status", "nodeInfo", "kubeletVersion")},
+			{"Version", false, func(o object) string { return text(o, "status", "nodeInfo", "kubeletVersion") }},
 			{"Internal-IP", true, nodeAddress("InternalIP")}, {"External-IP", true, nodeAddress("ExternalIP")},
-			{"OS-Image", true, path("status", "nodeInfo", "osImage")},
-			{"Kernel-Version", true, path("status", "nodeInfo", "kernelVersion")},
-			{"Container-Runtime", true, path("status", "nodeInfo", "containerRuntimeVersion")},
+			{"OS-Image", true, nodeInfo("osImage")}, {"Kernel-Version", true, kernel},
+			{"Container-Runtime", true, nodeInfo("containerRuntimeVersion")},
 		}
 	case "pods":
 		return []column{name, {"Status", false, path("status", "phase")}, age, {"Node", true, path("spec", "nodeName")}}
@@ -109,8 +110,11 @@ func (c *Cluster) age(o object) string {
 
 func nodeStatus(o object) string {
 	status := "NotReady"
-	if ready(o) == "True" {
+	switch ready(o) {
+	case "True":
 		status = "Ready"
+	case "":
+		status = "Unknown"
 	}
 	if field(o, "spec", "unschedulable") == true {
 		status += ",SchedulingDisabled"
@@ -120,13 +124,30 @@ func nodeStatus(o object) string {
 
 func roles(o object) string {
 	var all []string
-	for label := range texts(o, "metadata", "labels") {
-		if role, ok := strings.CutPrefix(label, "node-role.kubernetes.io/"); ok {
+	for label, value := range texts(o, "metadata", "labels") {
+		role, ok := strings.CutPrefix(label, "node-role.kubernetes.io/")
+		if label == "kubernetes.io/role" {
+			role, ok = value, true
+		}
+		if ok && role != "" {
 			all = append(all, role)
 		}
 	}
 	slices.Sort(all)
-	return orNone(strings.Join(all, ","))
+	return orNone(strings.Join(slices.Compact(all), ","))
+}
+
+func nodeInfo(name string) func(object) string {
+	return func(o object) string { return cmp.Or(text(o, "status", "nodeInfo", name), "<unknown>") }
+}
+
+// kernel returns the version of the kernel and, as since Kubernetes 1.36, the architecture.
+func kernel(o object) string {
+	version := nodeInfo("kernelVersion")(o)
+	if architecture := text(o, "status", "nodeInfo", "architecture"); architecture != "" {
+		version += " (" + architecture + ")"
+	}
+	return version
 }
 
 func nodeAddress(kind string) func(object) string {

@@ -3,6 +3,7 @@ package apiserver
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -268,15 +269,29 @@ func (c *Cluster) remove(r Resource, k key, options metav1.DeleteOptions) error 
 		return c.terminate(r, k, options)
 	}
 	_, err := c.store.update(r, k, func(o object) (object, error) {
-		if p := options.Preconditions; p != nil {
-			if p.UID != nil && string(*p.UID) != text(o, "metadata", "uid") ||
-				p.ResourceVersion != nil && *p.ResourceVersion != text(o, "metadata", "resourceVersion") {
-				return nil, apierrors.NewConflict(groupResource(r), k.name, errPrecondition)
-			}
+		if err := checkPreconditions(options.Preconditions, o); err != nil {
+			return nil, apierrors.NewConflict(groupResource(r), k.name, err)
 		}
 		return nil, nil
 	})
 	return err
+}
+
+// checkPreconditions returns an error if a delete is for another object, or another version of it (k8s.io/apiserver
+// v0.36.3, pkg/registry/rest/delete.go).
+func checkPreconditions(p *metav1.Preconditions, o object) error {
+	if p == nil {
+		return nil
+	}
+	if uid := text(o, "metadata", "uid"); p.UID != nil && string(*p.UID) != uid {
+		return fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). The object might "+
+			"have been deleted and then recreated", *p.UID, uid)
+	}
+	if version := text(o, "metadata", "resourceVersion"); p.ResourceVersion != nil && *p.ResourceVersion != version {
+		return fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record "+
+			"(%s). The object might have been modified", *p.ResourceVersion, version)
+	}
+	return nil
 }
 
 func (c *call) decodeBody() (object, error) { return decode(c.body) }

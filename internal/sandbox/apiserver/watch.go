@@ -12,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// watcher streams the changes of a resource's objects.
+// watcher streams the changes of a resource's objects. Its events are those of the API server's watch cache: the parts
+// that it sends first, the mark at their end, and the error for a version that it does not have any more, which is an
+// event too (k8s.io/apiserver v0.36.3, pkg/storage/cacher).
 type watcher struct {
 	c        *Cluster
 	w        http.ResponseWriter
@@ -37,9 +39,6 @@ func (c *Cluster) answerWatch(w http.ResponseWriter, r *http.Request, request Re
 		return apierrors.NewBadRequest("resourceVersion: " + err.Error())
 	}
 	initial := query.Get("sendInitialEvents") == "true"
-	if _, _, ok := c.store.since(from); !ok && from > 0 && !initial {
-		return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d", from))
-	}
 	var timeout <-chan time.Time
 	if seconds, err := strconv.Atoi(query.Get("timeoutSeconds")); err == nil && seconds > 0 {
 		timer := time.NewTimer(time.Duration(seconds) * time.Second)
@@ -49,6 +48,10 @@ func (c *Cluster) answerWatch(w http.ResponseWriter, r *http.Request, request Re
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusOK)
 	s.flush()
+	if _, _, ok := c.store.since(from); !ok && from > 0 && !initial {
+		s.sendError(apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", from, c.store.oldest()-1)))
+		return nil
+	}
 	if from == 0 || initial {
 		from = s.sendAll(request.Namespace, initial)
 	}
@@ -123,6 +126,18 @@ func (s *watcher) send(kind watch.EventType, o object) {
 	if s.asTable {
 		document = s.c.tableOf(s.resource, o)
 	}
+	s.write(kind, document)
+}
+
+// sendError sends an error as an event.
+func (s *watcher) sendError(err *apierrors.StatusError) {
+	status := err.Status()
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	s.write(watch.Error, status)
+	s.flush()
+}
+
+func (s *watcher) write(kind watch.EventType, document any) {
 	data, err := json.Marshal(map[string]any{"type": kind, "object": document})
 	if err == nil {
 		_, _ = s.w.Write(append(data, '\n'))

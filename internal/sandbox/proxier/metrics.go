@@ -53,15 +53,14 @@ func (m *metrics) synced(took time.Duration) {
 	m.durations = append(m.durations, took)
 }
 
-// serve answers with the metrics in the names and labels of kube-proxy 1.36.
+// serve answers with the metrics in the names, labels and buckets of kube-proxy (kubernetes v1.36.3,
+// pkg/proxy/metrics/metrics.go): all have the IP family as label, except the numbers of pending changes.
 func (m *metrics) serve(w http.ResponseWriter, _ *http.Request) {
 	services, endpoints := m.pendingServices.value(), m.pendingEndpoints.value()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	const family = `{ip_family="IPv4"}`
-	gauge := func(name string, value float64) {
-		fmt.Fprintf(w, "# TYPE %s gauge\n%s%s %g\n", name, name, family, value)
-	}
+	gauge := func(name string, value float64) { fmt.Fprintf(w, "# TYPE %s gauge\n%s %g\n", name, name, value) }
 	const prefix = "kubeproxy_sync_proxy_rules_"
 	gauge(prefix+"endpoint_changes_pending", float64(endpoints))
 	gauge(prefix+"service_changes_pending", float64(services))

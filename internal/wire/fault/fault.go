@@ -26,7 +26,7 @@ var (
 	ErrServiceDisabled = errors.New("the service is disabled")        // returned by Start
 	ErrServiceDeleting = errors.New("the service is marked for deletion")
 	ErrDependents      = errors.New("running services depend on it") // returned by Stop
-	// ErrNotDelivered is returned by Stop: the SCM talks to one service at a time, and one of them, this or another, did
+	// ErrNotDelivered is returned by Start and Stop: the SCM talks to one service at a time, and one of them, this or another, did
 	// not answer it within 30 s.
 	ErrNotDelivered = errors.New("the Service Control Manager waits for a service that does not answer it")
 	ErrShuttingDown = errors.New("the system is shutting down") // returned by Start

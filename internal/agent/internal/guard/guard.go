@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/agent/internal/scm"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wait"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
@@ -81,7 +82,7 @@ func (g Guardian) start(ctx context.Context, id string, hasRun func() bool) (ret
 			return false, errors.Join(err, g.Remove(ctx))
 		}
 	}
-	err = g.Services.Start(ctx, name)
+	err = scm.Request(ctx, g.Services, name)
 	if err == nil || errors.Is(err, fault.ErrServiceRunning) {
 		return false, nil
 	}

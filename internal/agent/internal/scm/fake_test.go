@@ -141,7 +141,10 @@ func (f *fakeSCM) Dependents(ctx context.Context, name string) ([]string, error)
 	return names, ctx.Err()
 }
 
-func (f *fakeSCM) Start(_ context.Context, name string, _ ...string) error {
+func (f *fakeSCM) Start(ctx context.Context, name string, _ ...string) error {
+	if err := f.deliver(ctx, ""); err != nil {
+		return err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s, err := f.find(name)
@@ -170,9 +173,10 @@ func (f *fakeSCM) Start(_ context.Context, name string, _ ...string) error {
 	return nil
 }
 
-// controlTimeout is how long ControlService blocks while a service is in its handler: "a call to ControlService will
+// controlTimeout is how long ControlService and StartService block while a service is in its handler: "a call to ControlService will
 // block for 30 seconds if any service is busy handling a control code. If the busy service still has not returned from
-// its handler function when the timeout expires, ControlService fails with ERROR_SERVICE_REQUEST_TIMEOUT."
+// its handler function when the timeout expires, ControlService fails with ERROR_SERVICE_REQUEST_TIMEOUT." The remarks of
+// StartService say the same.
 const controlTimeout = 30 * time.Second
 
 // deliver waits until the SCM has delivered a control to a service.

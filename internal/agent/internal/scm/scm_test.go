@@ -20,7 +20,7 @@ import (
 func TestStartWaitsUntilTheServiceRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newSCM(&fakeService{name: "kubelet", state: platform.Stopped, starting: 3 * time.Second})
-		status, err := scm.Start(t.Context(), f.platform(), "KUBELET", nil)
+		status, err := scm.Start(t.Context(), f.platform(), "KUBELET", nil, time.Minute)
 		switch {
 		case err != nil:
 			t.Fatal(err)
@@ -36,7 +36,7 @@ func TestStartLeavesARunningServiceAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newSCM(&fakeService{name: "kubelet", state: platform.Running})
 		pid := f.services["kubelet"].process.pid
-		status, err := scm.Start(t.Context(), f.platform(), "kubelet", nil)
+		status, err := scm.Start(t.Context(), f.platform(), "kubelet", nil, time.Minute)
 		switch {
 		case err != nil:
 			t.Fatal(err)
@@ -53,7 +53,7 @@ func TestStartOfAServiceThatIsJustStopping(t *testing.T) {
 		if err := f.Stop(t.Context(), "kubelet"); err != nil {
 			t.Fatal(err)
 		}
-		switch status, err := scm.Start(t.Context(), f.platform(), "kubelet", nil); {
+		switch status, err := scm.Start(t.Context(), f.platform(), "kubelet", nil, time.Minute); {
 		case err != nil:
 			t.Fatal(err)
 		case status.State != platform.Running:
@@ -65,7 +65,7 @@ func TestStartOfAServiceThatIsJustStopping(t *testing.T) {
 func TestStartReportsHowTheServiceEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newSCM(&fakeService{name: "kubelet", state: platform.Stopped, starting: time.Second, failing: true})
-		_, err := scm.Start(t.Context(), f.platform(), "kubelet", nil)
+		_, err := scm.Start(t.Context(), f.platform(), "kubelet", nil, time.Minute)
 		var state *scm.StateError
 		switch {
 		case !errors.Is(err, fault.ErrStartFailed):
@@ -86,7 +86,7 @@ func TestStartEndsWithItsContextAndSaysTheLastState(t *testing.T) {
 		f := newSCM(&fakeService{name: "kubelet", state: platform.Stopped, starting: time.Minute})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := scm.Start(ctx, f.platform(), "kubelet", nil)
+		_, err := scm.Start(ctx, f.platform(), "kubelet", nil, time.Minute)
 		switch {
 		case !errors.Is(err, context.DeadlineExceeded):
 			t.Fatalf("the error is %v, want %v", err, context.DeadlineExceeded)
@@ -99,7 +99,7 @@ func TestStartEndsWithItsContextAndSaysTheLastState(t *testing.T) {
 func TestStartDoesNotWaitForAPausedService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newSCM(&fakeService{name: "kubelet", state: platform.Paused})
-		if _, err := scm.Start(t.Context(), f.platform(), "kubelet", nil); !errors.Is(err, fault.ErrStartFailed) {
+		if _, err := scm.Start(t.Context(), f.platform(), "kubelet", nil, time.Minute); !errors.Is(err, fault.ErrStartFailed) {
 			t.Fatalf("the error is %v, want %v", err, fault.ErrStartFailed)
 		}
 	})
@@ -414,6 +414,22 @@ func TestStopWhileTheSCMWaitsForAnotherService(t *testing.T) {
 
 			if err != nil || killed {
 				t.Errorf("busy for %v: %v, killed: %v", busy, err, killed)
+			}
+		})
+	}
+}
+
+// A start that the SCM does not deliver is asked for again, and its timeout begins with the start.
+func TestStartWhileTheSCMWaitsForAnotherService(t *testing.T) {
+	for _, busy := range []time.Duration{20 * time.Second, 50 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newSCM(&fakeService{name: "kubelet", state: platform.Stopped, starting: 3 * time.Second})
+			f.busy = time.Now().Add(busy)
+
+			status, err := scm.Start(t.Context(), f.platform(), "kubelet", nil, time.Minute)
+
+			if err != nil || status.State != platform.Running {
+				t.Errorf("busy for %v: %v, it is %s", busy, err, status.State)
 			}
 		})
 	}

@@ -19,8 +19,8 @@ const DefaultStopTimeout = 30 * time.Second
 // as stopped.
 const killGrace = 10 * time.Second
 
-// busyLimit is how long StopOne asks again while the SCM does not deliver the control. The SCM delivers one control at a
-// time, and waits up to 30 s for each: after two such waits, the service itself is the one that hangs.
+// busyLimit is how long Start and StopOne ask again while the SCM delivers neither. The SCM delivers one control at a
+// time, and waits up to 30 s for each: after two such waits, a stop is not delivered because of the service itself.
 const busyLimit = time.Minute
 
 // stopRounds limits how often Stop begins again because another process started a dependent during the stop.

@@ -1,9 +1,12 @@
 // Package criserver is a container runtime that serves the Container Runtime Interface (runtime.v1) as containerd
 // does on Windows. Its pods only use CPU time. The simulated Windows serves it on containerd's pipe.
 //
-// Its messages and answers are those of containerd's internal/cri/server (pkg/cri/server before 2.0): version.go, status.go,
-// sandbox_list.go, container_stats_list_windows.go, container_execsync.go, image_pull.go. The contract of the real containerd
-// under Wine (e2e) has the same calls.
+// Its messages and answers are those of containerd 1.7.12 and 2.4.2, internal/cri/server (pkg/cri/server before 2.0):
+// version.go, status.go, sandbox_list.go, sandbox_status.go, sandbox_stop.go, container_status.go, container_execsync.go,
+// container_events.go, container_stats_list.go (container_stats_list_windows.go before 2.0), sandbox_stats_windows.go,
+// image_status.go, imagefs_info.go and image_pull.go. Errors of a registry are shortened. A process that the Host Compute
+// Service cannot start has the text of hcsshim's internal/hcs/errors.go. The contract of the real containerd under Wine
+// (e2e) has the same calls.
 package criserver
 
 import (
@@ -13,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/util/version"
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -84,7 +88,13 @@ func (s *runtimeService) Version(context.Context, *runtimev1.VersionRequest) (*r
 	}, nil
 }
 
-// Status reports a missing pod network as containerd does.
+// isAtLeast reports whether the runtime has this version or a newer one.
+func (s *runtimeService) isAtLeast(wanted string) bool {
+	is, err := version.ParseGeneric(s.Options.Version)
+	return err == nil && is.AtLeast(version.MustParseGeneric(wanted))
+}
+
+// Status reports a missing pod network as containerd does, and, since 1.7.14, whether its configuration is outdated.
 func (s *runtimeService) Status(_ context.Context, request *runtimev1.StatusRequest) (
 	*runtimev1.StatusResponse, error) {
 	network := &runtimev1.RuntimeCondition{Type: runtimev1.NetworkReady, Status: true}
@@ -97,6 +107,10 @@ func (s *runtimeService) Status(_ context.Context, request *runtimev1.StatusRequ
 	reply := &runtimev1.StatusResponse{Status: &runtimev1.RuntimeStatus{Conditions: []*runtimev1.RuntimeCondition{
 		{Type: runtimev1.RuntimeReady, Status: true}, network,
 	}}}
+	if s.isAtLeast("1.7.14") {
+		reply.Status.Conditions = append(reply.Status.Conditions, &runtimev1.RuntimeCondition{
+			Type: "ContainerdHasNoDeprecationWarnings", Status: true})
+	}
 	if request.GetVerbose() {
 		reply.Info = map[string]string{
 			"config": `{"containerd":{"snapshotter":"windows","defaultRuntimeName":"runhcs-wcow-process"}}`,

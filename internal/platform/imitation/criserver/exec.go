@@ -32,7 +32,7 @@ func (s *runtimeService) ExecSync(_ context.Context, request *runtimev1.ExecSync
 				nil
 		}
 	}
-	return nil, status.Errorf(codes.NotFound, "an error occurred when try to find container %q: not found",
+	return nil, status.Errorf(codes.NotFound, "failed to exec in container: failed to find container %q in store: not found",
 		request.GetContainerId())
 }
 

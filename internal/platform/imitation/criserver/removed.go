@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -42,10 +44,14 @@ func (s *runtimeService) pods() []Pod {
 	return slices.DeleteFunc(slices.Clone(s.Workload.Pods), func(p Pod) bool { return s.Removed.Has(p.ID) })
 }
 
-// StopPodSandbox does nothing: these pods only use CPU time. A missing pod
-// counts as stopped, as with containerd.
-func (s *runtimeService) StopPodSandbox(context.Context, *runtimev1.StopPodSandboxRequest) (
+// StopPodSandbox does nothing: these pods only use CPU time. A missing pod is an error in containerd before 1.7.21
+// (pkg/cri/server/sandbox_stop.go), and counts as stopped since then.
+func (s *runtimeService) StopPodSandbox(_ context.Context, request *runtimev1.StopPodSandboxRequest) (
 	*runtimev1.StopPodSandboxResponse, error) {
+	id := request.GetPodSandboxId()
+	if !s.isAtLeast("1.7.21") && !slices.ContainsFunc(s.pods(), func(p Pod) bool { return p.ID == id }) {
+		return nil, status.Errorf(codes.NotFound, "an error occurred when try to find sandbox %q: not found", id)
+	}
 	return &runtimev1.StopPodSandboxResponse{}, nil
 }
 

@@ -32,8 +32,7 @@ func (s *runtimeService) PodSandboxStatus(_ context.Context, request *runtimev1.
 		}
 		return reply, nil
 	}
-	return nil, status.Errorf(codes.NotFound, "an error occurred when try to find sandbox %q: not found",
-		request.GetPodSandboxId())
+	return nil, status.Error(codes.NotFound, "an error occurred when try to find sandbox: not found")
 }
 
 // info returns the part of containerd's own description that swdt reads.

@@ -1,6 +1,6 @@
 /* bcryptprimitives.dll: Wine 8 has none, and Go's runtime refuses to start
- * without its ProcessPrng (golang/go, src/runtime/os_windows.go; golang/go#53192). advapi32's RtlGenRandom (SystemFunction036) gives the
- * same kind of bytes. */
+ * without its ProcessPrng (golang/go, src/runtime/os_windows.go; golang/go#53192).
+ * advapi32's RtlGenRandom (SystemFunction036) gives the same kind of bytes. */
 #include <windows.h>
 
 BOOLEAN NTAPI SystemFunction036(PVOID buffer, ULONG length);

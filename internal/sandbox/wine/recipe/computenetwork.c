@@ -6,9 +6,9 @@
  * all programs on the node find it, and calls.h for counts and delays.
  *
  * The functions are those of hcsshim's hcn/zsyscall_windows.go, the settings those of
- * its hcn package. Windows' codes for a missing object differ by its kind ("HCN Error
- * Codes"): here it is HCN_E_ENDPOINT_NOT_FOUND for all. Real HNS completes the settings
- * of what it makes; which fields it adds is not published. */
+ * its hcn package. Windows has codes for a missing network and a missing endpoint; those
+ * for a namespace and a load balancer are a guess: docs/guesses.md. Real HNS completes the
+ * settings of what it makes; which fields it adds is not published. */
 #include "hns.h"
 #include "calls.h"
 
@@ -106,6 +106,15 @@ static HRESULT enumerate(const wchar_t *kind, const wchar_t *query, wchar_t **li
     return S_OK;
 }
 
+static HRESULT not_found(const wchar_t *kind)
+{
+    if (wcscmp(kind, L"networks") == 0)
+        return HNS_NETWORK_NOT_FOUND;
+    if (wcscmp(kind, L"namespaces") == 0)
+        return HNS_NETCOMPARTMENT_NOT_FOUND;
+    return wcscmp(kind, L"loadbalancers") == 0 ? HNS_POLICY_NOT_FOUND : HNS_ENDPOINT_NOT_FOUND;
+}
+
 static HRESULT open(const wchar_t *kind, const GUID *id, void **handle, wchar_t **error)
 {
     OBJECT *object = calloc(1, sizeof *object);
@@ -115,7 +124,7 @@ static HRESULT open(const wchar_t *kind, const GUID *id, void **handle, wchar_t 
     object->kind = kind;
     if (!exists(kind, object->id)) {
         free(object);
-        return HNS_NOT_FOUND;
+        return not_found(kind);
     }
     *handle = object;
     return S_OK;
@@ -127,7 +136,7 @@ static HRESULT query(OBJECT *object, wchar_t **properties, wchar_t **error)
     if (error)
         *error = NULL;
     if (!add_object(&text, object->kind, object->id))
-        return HNS_NOT_FOUND;
+        return not_found(object->kind);
     *properties = give(&text);
     return S_OK;
 }
@@ -192,7 +201,7 @@ static HRESULT modify(OBJECT *object, const wchar_t *settings, wchar_t **error)
     if (error)
         *error = NULL;
     if (!exists(object->kind, object->id))
-        return HNS_NOT_FOUND;
+        return not_found(object->kind);
     return write_object(object->kind, object->id, settings) ? S_OK : E_FAIL;
 }
 
@@ -203,7 +212,7 @@ static HRESULT remove_object(const wchar_t *kind, const GUID *id, wchar_t **erro
         *error = NULL;
     id_of(text, id);
     path_of(path, kind, text);
-    return DeleteFileW(path) ? S_OK : HNS_NOT_FOUND;
+    return DeleteFileW(path) ? S_OK : not_found(kind);
 }
 
 #define EXPORT __declspec(dllexport) HRESULT WINAPI

@@ -18,7 +18,11 @@
 
 #define HNS_FOLDER L"C:\\ProgramData\\swdt-hns"
 #define HNS_PATH 512
-#define HNS_NOT_FOUND ((HRESULT)0x803B0002)     /* HCN_E_ENDPOINT_NOT_FOUND */
+/* learn.microsoft.com/virtualization/api/hcn/Reference/hcnhresult, and winerror.h. */
+#define HNS_NETWORK_NOT_FOUND ((HRESULT)0x803B0001)
+#define HNS_ENDPOINT_NOT_FOUND ((HRESULT)0x803B0002)
+#define HNS_POLICY_NOT_FOUND ((HRESULT)0x803B0008)
+#define HNS_NETCOMPARTMENT_NOT_FOUND ((HRESULT)0x803B0027)
 #define HNS_NOT_SUPPORTED ((HRESULT)0x80070032) /* ERROR_NOT_SUPPORTED */
 
 /* A text that grows. */

@@ -1,7 +1,9 @@
 /* rstrtmgr.dll: Windows' Restart Manager, as far as it names the processes that have
  * a file open. Wine's own names none. The functions, the structures and their limits
  * are those of RestartManager.h:
- * https://learn.microsoft.com/en-us/windows/win32/api/restartmanager/ */
+ * https://learn.microsoft.com/en-us/windows/win32/api/restartmanager/. RM_PROCESS_INFO has
+ * as strAppName a "user-friendly name" of a program and the long name of a service; here
+ * it is the file's name. */
 #include <windows.h>
 #include <winternl.h>
 #include <restartmanager.h>
