@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -119,6 +120,12 @@ func (a *app) allDocuments() ([]config.Document, []config.ClusterDocument, error
 	if a.choosesInCluster() {
 		nodes, err := a.documents()
 		return nodes, nil, err
+	}
+	if a.choosesByName() {
+		nodes, err := a.namedDocuments()
+		if err != nil || slices.ContainsFunc(nodes, func(d config.Document) bool { return !d.OfFile() }) {
+			return nodes, nil, err
+		}
 	}
 	sources, err := a.sources()
 	if err != nil {

@@ -85,7 +85,8 @@ func (o *globalOptions) addFlags(flags *pflag.FlagSet, nodeShort string) {
 	flags.VarP((*fileList)(&o.config), "config",
 		"c", "node `file`, a folder of them, or - for stdin; several times, or with commas, for several (default $"+
 			configVariable+", files separated as in PATH; else ./swdt.yaml, else ~/.config/swdt/config.yaml)")
-	flags.StringSliceVarP(&o.nodes, nodeFlag, nodeShort, nil, "`name`s of the nodes to work on (default all)")
+	flags.StringSliceVarP(&o.nodes, nodeFlag, nodeShort, nil, "`name`s of the nodes to work on (default all): of the node file, "+
+		"or, with no file, USER@HOST or a Host of ~/.ssh/config; also --"+toFlag)
 	flags.StringVarP(&o.selector, "selector", "l", "", "`labels` of the nodes to work on: k=v,k!=v,k,!k; with --via and "+
 		"no node file those of the cluster, also k in (v,w), k notin (v)")
 	flags.StringVarP(&o.output, "output", "o", "",
@@ -193,6 +194,9 @@ func (a *app) documents() ([]config.Document, error) {
 	if a.choosesInCluster() {
 		return a.clusterDocuments()
 	}
+	if a.choosesByName() {
+		return a.namedDocuments()
+	}
 	sources, err := a.sources()
 	if err != nil {
 		return nil, err
@@ -237,6 +241,14 @@ func (a *app) completeGlobalFlags(root *cobra.Command) {
 	for _, name := range []string{"config", "known-hosts", "ssh-config"} {
 		must(root.MarkPersistentFlagFilename(name))
 	}
+}
+
+// toIsNode makes --to another name of --node.
+func toIsNode(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if name == toFlag {
+		name = nodeFlag
+	}
+	return pflag.NormalizedName(name)
 }
 
 // must panics at an error that only a mistake in this package can cause.
