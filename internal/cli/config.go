@@ -19,10 +19,13 @@ func (a *app) configCommand() *cobra.Command {
 }
 
 func (a *app) configInitCommand() *cobra.Command {
-	return a.starterCommand("Print or write a commented node file to start from", config.Starter(), examples(
+	cmd := a.starterCommand("Print or write a commented node file to start from", config.Starter(), examples(
 		"config init --write", "writes swdt.yaml, and trusts it",
 		"config init > nodes.yaml", "a file that you name with -c nodes.yaml",
+		"config init --from win-1 --write", "a short one, of what runs on that machine",
 	))
+	a.addFrom(cmd)
+	return cmd
 }
 
 // starterCommand prints a file to start from, or writes it.

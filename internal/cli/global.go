@@ -15,6 +15,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/node/ssh"
 	"github.com/swdt-dev/swdt/internal/sandbox"
 )
 
@@ -268,10 +269,13 @@ func (a *app) completeNodes(cmd *cobra.Command, args []string, toComplete string
 		return a.completeClusterNodes(cmd, toComplete), cobra.ShellCompDirectiveNoFileComp
 	}
 	documents, err := a.documents()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
 	var names []string
+	if !a.namesNodeFiles() && a.takesSSHNames() {
+		names = beginningWith(ssh.Listed(a.sshOptions()), toComplete)
+	}
+	if err != nil {
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
 	for _, document := range documents {
 		if name := document.Node.Metadata.Name; strings.HasPrefix(name, toComplete) {
 			names = append(names, name)

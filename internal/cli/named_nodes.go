@@ -17,14 +17,15 @@ import (
 
 // onlyOfFiles lists the commands whose --node names documents of a file, or VMs, alone.
 func onlyOfFiles() []string {
-	return []string{"up", "down", "vm", "image", "cluster", "network", "config"}
+	return []string{"up", "down", "vm", "image", "cluster", "network", "config validate"}
 }
 
 // takesSSHNames reports whether --node of this command can be the SSH name of a machine.
 func (a *app) takesSSHNames() bool {
 	path, _ := a.invokedNeedsSSH()
-	first, _, _ := strings.Cut(path, " ")
-	return !slices.Contains(onlyOfFiles(), first)
+	return !slices.ContainsFunc(onlyOfFiles(), func(command string) bool {
+		return path == command || strings.HasPrefix(path, command+" ")
+	})
 }
 
 // choosesByName reports whether --node alone chooses the nodes, by names that no file need have.
