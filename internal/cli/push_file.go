@@ -50,7 +50,7 @@ func splitFileArguments(args []string) (names []string, files []pushedFile, err 
 	return names, files, nil
 }
 
-// unplaced has the components of each node whose destinations the node has to tell, by the names of the nodes.
+// unplaced has the components of each node whose destinations only the node knows, by the names of the nodes.
 type unplaced map[string][]string
 
 // withFiles returns the documents with the files of the command line as the sources of their components. A component of a
