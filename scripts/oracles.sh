@@ -14,6 +14,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 command -v promtool >/dev/null || { echo "promtool is missing: apt-get install prometheus"; exit 1; }
+command -v skopeo >/dev/null || { echo "skopeo is missing: apt-get install skopeo"; exit 1; }
 
 # source_of prints the folder of a module in Go's cache, after it has compared the module's hash.
 source_of() { # MODULE@VERSION HASH
@@ -59,6 +60,25 @@ promtool_metrics() {
 	tested ./internal/inspect/stats/export TestPromtoolAcceptsTheMetrics
 }
 
+# Tests record every object that swdt creates; a program within the module of the lab's control plane then checks them
+# as its API server does. The tests that are left out need the lab's control plane.
+manifests() {
+	mkdir "$work/manifests" "$work/admit"
+	SWDT_MANIFESTS=$work/manifests go test -tags oracles -vet=off -count 1 -p 2 -skip 'Real|Lab' ./internal/join/podnetwork \
+		./internal/proof/{ability,netpol,scale} >"$work/log" 2>&1 || { cat "$work/log"; return 1; }
+	SWDT_MANIFESTS=$work/manifests tested ./internal/rollout/manifests TestWriteManifests
+	SWDT_MANIFESTS=$work/manifests tested ./internal/node/viapod TestWriteManifests
+	cp lab/kubernetes/go.{mod,sum} "$work/admit"
+	cp scripts/oracles/manifests-main.txt "$work/admit/main.go"
+	(cd "$work/admit" && GOFLAGS="$GOFLAGS -mod=mod" go build -o "$work/admit/admit" .)
+	"$work/admit/admit" "$work/manifests"
+}
+
+skopeo_images() {
+	tested ./internal/obtain/publish TestSkopeoCopiesWhatIsPublished
+	(cd tools && tested ./images TestSkopeoReadsTheLayouts)
+}
+
 # tested runs one test, and prints its figures.
 tested() { # PACKAGE TEST
 	go test -tags oracles -vet=off -count 1 -run "^$2\$" -v "$1" >"$work/log" 2>&1 || { cat "$work/log"; return 1; }
@@ -67,7 +87,7 @@ tested() { # PACKAGE TEST
 }
 
 failed=0
-for oracle in gitleaks cyclonus toml_test promtool_metrics; do
+for oracle in gitleaks cyclonus toml_test promtool_metrics manifests skopeo_images; do
 	echo "$oracle"
 	"$oracle" || { echo "FAIL  $oracle"; failed=1; }
 done

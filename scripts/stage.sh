@@ -212,7 +212,7 @@ stage_checks-fail() {
 }
 
 stage_oracles() {
-	command -v promtool >/dev/null || RUNLEVEL=1 apt-get install -y -q --no-install-recommends prometheus
+	{ command -v promtool && command -v skopeo; } >/dev/null || RUNLEVEL=1 apt-get install -y -q --no-install-recommends prometheus skopeo
 	scripts/oracles.sh
 }
 

@@ -72,12 +72,13 @@ type app struct {
 	streams ui.Streams
 	env     Environment
 	global  globalOptions
-	args    []string       // as the user typed them
-	root    *cobra.Command // the root of the command tree that Run executes
-	invoked *cobra.Command // the command that runs; nil before its flags are read
-	loaded  int            // number of nodes in the node files; 0: no file was read
-	printer *printer       // prints the result of the command that runs
-	whole   *ui.Story      // of the command of which this one is a part; nil: none
+	args    []string          // as the user typed them
+	root    *cobra.Command    // the root of the command tree that Run executes
+	invoked *cobra.Command    // the command that runs; nil before its flags are read
+	loaded  int               // number of nodes in the node files; 0: no file was read
+	typed   map[string]string // by the names of nodes that no file has: what the user typed for them
+	printer *printer          // prints the result of the command that runs
+	whole   *ui.Story         // of the command of which this one is a part; nil: none
 	// ofDocument selects the existing cluster that spec.controlPlane.existing of the document of kind
 	// Cluster names. It is empty if no such document was read, or if its cluster is made by swdt.
 	ofDocument clusterOptions
@@ -94,7 +95,7 @@ type app struct {
 // Run runs one command line (without the program's name) and returns the exit
 // code. It prints an error itself, once, and never calls os.Exit.
 func Run(ctx context.Context, streams ui.Streams, args []string, env Environment) int {
-	a := &app{streams: ui.Guarded(streams), env: env.complete(), keysWork: new(atomic.Bool)}
+	a := &app{streams: ui.Guarded(streams), env: env.complete(), keysWork: new(atomic.Bool), typed: map[string]string{}}
 	root := a.rootCommand()
 	a.root = root
 	a.args = commandOfPowershell(root, args)

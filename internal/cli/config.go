@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -18,10 +19,13 @@ func (a *app) configCommand() *cobra.Command {
 }
 
 func (a *app) configInitCommand() *cobra.Command {
-	return a.starterCommand("Print or write a commented node file to start from", config.Starter(), examples(
+	cmd := a.starterCommand("Print or write a commented node file to start from", config.Starter(), examples(
 		"config init --write", "writes swdt.yaml, and trusts it",
 		"config init > nodes.yaml", "a file that you name with -c nodes.yaml",
+		"config init --from win-1 --write", "a short one, of what runs on that machine",
 	))
+	a.addFrom(cmd)
+	return cmd
 }
 
 // starterCommand prints a file to start from, or writes it.
@@ -119,6 +123,12 @@ func (a *app) allDocuments() ([]config.Document, []config.ClusterDocument, error
 	if a.choosesInCluster() {
 		nodes, err := a.documents()
 		return nodes, nil, err
+	}
+	if a.choosesByName() {
+		nodes, err := a.namedDocuments()
+		if err != nil || slices.ContainsFunc(nodes, func(d config.Document) bool { return !d.OfFile() }) {
+			return nodes, nil, err
+		}
 	}
 	sources, err := a.sources()
 	if err != nil {

@@ -168,6 +168,20 @@ func (a *app) checkTrust(found string) error {
 		"read it, then run `swdt config trust`, or name it: -c "+found)
 }
 
+// trusts reports whether the user has agreed to what a found node file uses. It asks nothing.
+func (a *app) trusts(found string) bool {
+	claims, err := claimsOf(found)
+	if err != nil {
+		return false
+	}
+	store, err := trust.UserStore()
+	if err != nil {
+		return false
+	}
+	record, known, err := store.Of(found)
+	return err == nil && known && len(trust.Changes(record.Claims, claims)) == 0
+}
+
 // agrees asks the user about a file that was found. A completion asks nothing.
 func (a *app) agrees(found, question string) bool {
 	if a.completing() {

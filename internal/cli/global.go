@@ -15,6 +15,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/node/ssh"
 	"github.com/swdt-dev/swdt/internal/sandbox"
 )
 
@@ -85,7 +86,8 @@ func (o *globalOptions) addFlags(flags *pflag.FlagSet, nodeShort string) {
 	flags.VarP((*fileList)(&o.config), "config",
 		"c", "node `file`, a folder of them, or - for stdin; several times, or with commas, for several (default $"+
 			configVariable+", files separated as in PATH; else ./swdt.yaml, else ~/.config/swdt/config.yaml)")
-	flags.StringSliceVarP(&o.nodes, nodeFlag, nodeShort, nil, "`name`s of the nodes to work on (default all)")
+	flags.StringSliceVarP(&o.nodes, nodeFlag, nodeShort, nil, "`name`s of the nodes to work on (default all): of the node file, "+
+		"or, with no file, USER@HOST or a Host of ~/.ssh/config; also --"+toFlag)
 	flags.StringVarP(&o.selector, "selector", "l", "", "`labels` of the nodes to work on: k=v,k!=v,k,!k; with --via and "+
 		"no node file those of the cluster, also k in (v,w), k notin (v)")
 	flags.StringVarP(&o.output, "output", "o", "",
@@ -193,6 +195,9 @@ func (a *app) documents() ([]config.Document, error) {
 	if a.choosesInCluster() {
 		return a.clusterDocuments()
 	}
+	if a.choosesByName() {
+		return a.namedDocuments()
+	}
 	sources, err := a.sources()
 	if err != nil {
 		return nil, err
@@ -239,6 +244,14 @@ func (a *app) completeGlobalFlags(root *cobra.Command) {
 	}
 }
 
+// toIsNode makes --to another name of --node.
+func toIsNode(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if name == toFlag {
+		name = nodeFlag
+	}
+	return pflag.NormalizedName(name)
+}
+
 // must panics at an error that only a mistake in this package can cause.
 func must(err error) {
 	if err != nil {
@@ -256,10 +269,13 @@ func (a *app) completeNodes(cmd *cobra.Command, args []string, toComplete string
 		return a.completeClusterNodes(cmd, toComplete), cobra.ShellCompDirectiveNoFileComp
 	}
 	documents, err := a.documents()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
 	var names []string
+	if !a.namesNodeFiles() && a.takesSSHNames() {
+		names = beginningWith(ssh.Listed(a.sshOptions()), toComplete)
+	}
+	if err != nil {
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
 	for _, document := range documents {
 		if name := document.Node.Metadata.Name; strings.HasPrefix(name, toComplete) {
 			names = append(names, name)

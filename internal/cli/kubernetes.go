@@ -19,7 +19,9 @@ import (
 )
 
 type kubernetesOptions struct {
-	only   []string
+	only   []string // the components, also those of files
+	files  []pushedFile
+	save   string // the node file to write; "": none
 	force  bool
 	strict bool
 	start  bool
@@ -35,7 +37,7 @@ type kubernetesOptions struct {
 func (a *app) kubernetesCommand() *cobra.Command {
 	o := &kubernetesOptions{}
 	cmd := canDryRun(forNodes(&cobra.Command{
-		Use:        "kubernetes [NAME…]",
+		Use:        "kubernetes [NAME|FILE…]",
 		Aliases:    []string{"push"},
 		Short:      "Push binaries, restart their services, roll back if they fail",
 		SuggestFor: []string{"apply", "deploy", "install", "upgrade", "update", "k8s"},
@@ -45,6 +47,11 @@ services still run, stops the services, swaps the files by renaming, starts the
 services and checks them. If a service does not start or fails its check, the
 old binaries are put back and started, and the exit code is 4. If nothing
 differs, nothing is changed.
+
+No node file is needed for a FILE, such as ./kubelet.exe or NAME=FILE: the name of
+the file is that of the component and of its service, and the file that the service
+runs on the node is replaced, in the same transaction. --to names the node:
+USER@HOST, a Host of ~/.ssh/config or, with --via kubernetes, a node of the cluster.
 
 If the service runs another file than the one at destination, or only a service of
 another name exists, nothing is changed, and the exit code is 2: tests after such a
@@ -66,6 +73,7 @@ interrupts it before a node is changed. A failure does not end the watch; after 
 the exit code is that of the last command that was not interrupted.`,
 		Example: examples(
 			"kubernetes", "push all that differs",
+			"push ./kubelet.exe --to win-1", "a file, without a node file",
 			"push kubelet", "only kubelet, as with --only kubelet",
 			"push --dry-run", "what would be replaced and restarted",
 			"push --force --only containerd", "restart it even if it does not differ",
@@ -77,7 +85,14 @@ the exit code is that of the last command that was not interrupted.`,
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeComponents,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			o.only = append(o.only, names...)
+			names, files, err := splitFileArguments(names)
+			if err != nil {
+				return err
+			}
+			o.files, o.only = files, append(o.only, names...)
+			for _, f := range files {
+				o.only = append(o.only, f.component)
+			}
 			if cmd.Flags().Changed("only") && len(o.only) == 0 {
 				return usagef("--only is empty: name the components to push, or leave it out for all")
 			}
@@ -91,6 +106,9 @@ the exit code is that of the last command that was not interrupted.`,
 	cmd.Flags().BoolVar(&o.force, "force", false, "restart the services even if nothing differs")
 	cmd.Flags().BoolVar(&o.strict, "strict", false,
 		"refuse a binary that does not report the version of the node file, and one that no service would run")
+	cmd.Flags().StringVar(&o.save, "save", "",
+		"after a push of a file, write the node `file` that would do the same, and trust it (default "+config.HereSource+")")
+	cmd.Flags().Lookup("save").NoOptDefVal = config.HereSource
 	cmd.Flags().BoolVar(&o.start, "start", false, "start the services that are stopped, too")
 	cmd.Flags().BoolVar(&o.build, "build", false,
 		"run the build of each component first, as the node file's build: says")
@@ -117,8 +135,18 @@ func (a *app) runKubernetes(ctx context.Context, o *kubernetesOptions) error {
 	if err != nil {
 		return err
 	}
+	if len(o.files) > 0 && (o.watch || o.build) {
+		return usagef("--watch and --build need a node file, which says how the binary is made: name one with -c, and no file here")
+	}
 	s, err := a.begin()
 	if err != nil {
+		return err
+	}
+	if err := o.checkSave(s.documents); err != nil {
+		return err
+	}
+	var open unplaced
+	if s.documents, open, err = withFiles(s.documents, o.files); err != nil {
 		return err
 	}
 	if err := componentsExist(s.documents, o.only); err != nil {
@@ -145,10 +173,18 @@ func (a *app) runKubernetes(ctx context.Context, o *kubernetesOptions) error {
 		}
 	}
 	push.Ahead(ctx, s.documents, options)
-	return a.printDeploy(onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document,
+	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document,
 		r ui.Reporter) (push.NodeResult, error) {
+		doc, err := push.Place(ctx, n, doc, open[doc.Node.Metadata.Name], r)
+		if err != nil {
+			return push.NodeResult{}, err
+		}
 		return push.Push(ctx, n, doc, options, r)
-	}))
+	})
+	if err := a.printDeploy(results); err != nil {
+		return err
+	}
+	return a.saved(o, s.documents, results)
 }
 
 // clusterOf fills in the cluster of the nodes, if flags or KUBECONFIG name one.
@@ -208,8 +244,8 @@ func componentsExist(documents []config.Document, names []string) error {
 	switch {
 	case len(known) > 0:
 	case !slices.ContainsFunc(documents, config.Document.OfFile):
-		return usagef("there is nothing to push: --via and --node name nodes, but no binaries; name a node file with " +
-			"spec.kubernetes.provisioners with -c")
+		return usagef("there is nothing to push: no node file names the binary; name the file, as in `swdt push FILE`, or a node " +
+			"file with spec.kubernetes.provisioners with -c")
 	default:
 		return usagef("the node file has nothing to push: its spec.kubernetes.provisioners are empty")
 	}

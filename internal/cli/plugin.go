@@ -13,6 +13,9 @@ import (
 
 const nodeFlag, namespaceFlag, pluginShort = "node", "namespace", "n"
 
+// toFlag is another name of --node.
+const toFlag = "to"
+
 // plugin reports whether kubectl runs this swdt, as `kubectl swdt`.
 func (a *app) plugin() bool { return displayName(a.env.Program) != "swdt" }
 

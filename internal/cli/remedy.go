@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"runtime"
@@ -154,8 +155,8 @@ func (a *app) carried(command *cobra.Command, node string, line []string) []stri
 	case node == "":
 		flags.add(nodeFlag, a.nodeShort(), strings.Join(a.global.nodes, ","))
 		flags.add("selector", "l", a.global.selector)
-	case a.loaded != 1:
-		flags.add(nodeFlag, a.nodeShort(), node)
+	case a.loaded != 1 || a.typed[node] != "":
+		flags.add(nodeFlag, a.nodeShort(), cmp.Or(a.typed[node], node))
 	}
 	flags.add("known-hosts", "", a.global.knownHosts)
 	flags.add("ssh-config", "", a.global.sshConfig)

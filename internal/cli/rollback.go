@@ -37,12 +37,18 @@ func (a *app) runRollback(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
+	documents, open := withComponents(s.documents, names)
+	s.documents = documents
 	if err := componentsExist(s.documents, names); err != nil {
 		return err
 	}
 	options := push.Options{DryRun: a.global.dryRun}
 	return a.printDeploy(onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document,
 		r ui.Reporter) (push.NodeResult, error) {
+		doc, err := push.Place(ctx, n, doc, open[doc.Node.Metadata.Name], r)
+		if err != nil {
+			return push.NodeResult{}, err
+		}
 		return push.Rollback(ctx, n, doc, names, options, r)
 	}))
 }

@@ -80,6 +80,7 @@ binaries back if the new ones do not come up.`,
 	addHelp(root)
 	completeFileFlags(root)
 	root.SetHelpCommandGroupID(groupAround)
+	root.SetGlobalNormalizationFunc(toIsNode)
 	return root
 }
 

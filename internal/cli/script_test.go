@@ -175,7 +175,7 @@ func TestScripts(t *testing.T) {
 			"exits": exits, "binary": binary, "longscript": longScript, "append": appendFile,
 			"calico": calicoNetwork, "matches": matches, "wider": wider, "appears": appears,
 			"windows-iso": windowsISO(t), "keep": keep, "specs": specs(t), "registry": served.start,
-			"sent": served.sent, "refuses": served.refuses,
+			"sent": served.sent, "refuses": served.refuses, "ssh-host": sshHost,
 		},
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",

@@ -8,8 +8,9 @@ import (
 )
 
 // choosesInCluster reports whether --node and --selector mean the names and labels of the cluster's Nodes. They do
-// with --via, unless the user has named a node file, or the working folder has one. The file of the home folder is a
-// mere default: it only describes nodes if the user chooses by labels, or by a name that it lacks.
+// with --via, unless the user has named a node file. A file that swdt found only describes nodes if the user chooses by a
+// name that it lacks; that of the home folder also if the user chooses by labels. One of the working folder that is not
+// trusted is ignored for names.
 func (a *app) choosesInCluster() bool {
 	if a.global.via.text == "" || a.namesNodeFiles() {
 		return false
@@ -21,8 +22,11 @@ func (a *app) choosesInCluster() bool {
 	if err != nil {
 		return false // the file that was found may not be used, which an error says then
 	}
-	if config.IsHere(source) || len(a.global.nodes) == 0 {
+	if len(a.global.nodes) == 0 {
 		return false
+	}
+	if config.IsHere(source) && !a.trusts(source) {
+		return true
 	}
 	documents, err := config.Load([]string{source}, nil)
 	return err == nil && slices.ContainsFunc(a.global.nodes, func(name string) bool {
@@ -34,7 +38,7 @@ func (a *app) choosesInCluster() bool {
 // the cluster of --via, whatever cluster the file names.
 func (a *app) describedNodes() (map[string]config.Document, error) {
 	source, err := config.DefaultSource()
-	if err != nil {
+	if err != nil || a.ignores(source, nil) {
 		return nil, nil
 	}
 	documents, err := config.Load([]string{source}, nil)

@@ -15,11 +15,11 @@ import (
 func (w *work) addJoined() {
 	kubernetes := w.doc.Node.Spec.Kubernetes
 	for _, spec := range []v1alpha1.Provisioner{
-		{Name: "containerd", Version: kubernetes.Containerd.Version, Destination: v1alpha1.ContainerdFolder +
-			`\bin\containerd.exe`},
-		{Name: "kubelet", Version: kubernetes.Version, Destination: v1alpha1.KubernetesFolder + `\kubelet.exe`},
-		{Name: kubeProxy, Destination: v1alpha1.KubernetesFolder + `\kube-proxy.exe`},
+		{Name: "containerd", Version: kubernetes.Containerd.Version},
+		{Name: "kubelet", Version: kubernetes.Version},
+		{Name: kubeProxy},
 	} {
+		spec.Destination = UsualDestination(spec.Name)
 		if slices.ContainsFunc(w.components, func(c *component) bool {
 			return strings.EqualFold(c.spec.Name, spec.Name)
 		}) {

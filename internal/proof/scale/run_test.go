@@ -52,7 +52,7 @@ func newWorld(t *testing.T, fault func(service string) proxier.Fault) *world {
 	if w.client, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
-	config.QPS = -1
+	config.QPS, config.UserAgent = -1, "swdt" // as package cluster sets it
 	w.Cluster = cluster.FromClients(config.Host, must(kubernetes.NewForConfig(config)), nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

@@ -177,6 +177,9 @@ func (c *Cluster) answerResource(w http.ResponseWriter, r *http.Request, request
 	if body, err = asJSON(request, resource, contentType, body); err != nil {
 		return err
 	}
+	if err := recordWrite(r, request, body); err != nil {
+		return err
+	}
 	call := call{c: c, Request: request, resource: resource, query: r.URL.Query(), contentType: contentType, body: body}
 	status, result, err := call.do()
 	if err != nil {
