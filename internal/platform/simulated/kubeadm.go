@@ -30,7 +30,8 @@ const (
 	kubeletFolder    = `C:\var\lib\kubelet`
 )
 
-// kubeadm imitates the commands of kubeadm that a node needs: join --config, reset and version. Phases, checks and texts are
+// kubeadm imitates the commands of kubeadm that a node needs: join --config, upgrade node phase kubelet-config, reset and
+// version. Phases, checks and texts are
 // those of cmd/kubeadm/app (cmd/join.go, cmd/phases/join, preflight/checks.go, cmd/phases/reset) of 1.31 and newer; tests
 // under Wine run the real one.
 func (c component) kubeadm(ctx context.Context) int {
@@ -47,6 +48,8 @@ func (c component) kubeadm(ctx context.Context) int {
 		return c.kubeadmJoin(ctx)
 	case name == "reset":
 		return c.kubeadmReset(ctx)
+	case name == "upgrade":
+		return c.kubeadmUpgrade(ctx)
 	}
 	fmt.Fprintf(c.p.Stderr, "Error: unknown command %q for \"kubeadm\"\n", name)
 	return kubeadmFailed

@@ -43,7 +43,7 @@ func (c component) checkKubelet() error {
 func (c component) checkKubeletConfig() error {
 	file := c.flag("--config")
 	if file == "" {
-		return nil
+		return c.checkGates(nil)
 	}
 	text, err := c.p.p.m.ReadFile(windowsPath(file))
 	if errors.Is(err, fault.ErrNotExist) {
@@ -57,6 +57,9 @@ func (c component) checkKubeletConfig() error {
 	}
 	if err != nil {
 		return fmt.Errorf("failed to load kubelet config file, path: %s, error: %w", file, err)
+	}
+	if err := c.checkGates(kubeletYAML(text)); err != nil {
+		return err
 	}
 	folder := c.flag("--config-dir")
 	if folder == "" {
@@ -73,6 +76,9 @@ func (c component) checkKubeletConfig() error {
 		}
 		if text, err = c.p.p.m.ReadFile(dropIn.Path); err == nil {
 			err = checkKubeletYAML(text)
+		}
+		if gone := c.checkGates(kubeletYAML(text)); err == nil && gone != nil {
+			return gone
 		}
 		if err != nil {
 			return fmt.Errorf(
