@@ -124,7 +124,7 @@ func (s *kubeletService) Apply(ctx context.Context, n *node.Node, _ ui.Reporter)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	return plan.Outcome{}, register(ctx, n, wanted)
+	return plan.Outcome{}, registerKubelet(ctx, n, wanted)
 }
 
 func (s *kubeletService) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
@@ -215,7 +215,7 @@ func (s *kubelet) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.
 	if s.restarted, err = s.clock(ctx, n); err != nil {
 		return plan.Outcome{}, err
 	}
-	if err := register(ctx, n, wanted); err != nil {
+	if err := registerKubelet(ctx, n, wanted); err != nil {
 		return plan.Outcome{}, err
 	}
 	if gone {

@@ -211,5 +211,8 @@ func (s *recordFile) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, e
 }
 
 func (s *recordFile) Undo(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
+	if err := removeKubeletRecord(ctx, n); err != nil {
+		return plan.Outcome{}, err
+	}
 	return plan.Outcome{}, smallfile.Remove(ctx, n, layout.JoinRecord)
 }

@@ -31,9 +31,9 @@ type Rule struct {
 	Older, Newer int
 	// OlderBefore25 replaces Older, and Newer if that is not 0, for a Component below 1.25; 0: it does not.
 	OlderBefore25 int
-	// Recommended reports that the components work beyond the limit, and that Kubernetes does not
-	// support it.
-	Recommended bool
+	// OlderWorks and NewerWorks report that an older or newer Component works beyond the limit, although
+	// Kubernetes does not support it.
+	OlderWorks, NewerWorks bool
 }
 
 // Rules returns the table.
@@ -46,9 +46,9 @@ func Rules() []Rule {
 		// older kubelet beside it while an upgrade is under way.
 		{Component: Kubelet, Other: Kubeadm, Older: 3},
 		// kubeadm reads the cluster's configuration, which an API server's own kubeadm has written.
-		{Component: Kubeadm, Other: APIServer, Newer: 1, Recommended: true},
-		// An upgrade goes from one minor version to the next.
-		{Component: Kubeadm, Other: Node, Newer: 1, Recommended: true},
+		{Component: Kubeadm, Other: APIServer, Newer: 1, OlderWorks: true, NewerWorks: true},
+		// An upgrade goes from one minor version to the next, and never back.
+		{Component: Kubeadm, Other: Node, Newer: 1, NewerWorks: true},
 	}
 }
 
@@ -87,6 +87,17 @@ func (r Rule) limits(is, other *version.Version) (lowest, highest uint) {
 	}
 	lowest = other.Minor() - min(uint(older), other.Minor())
 	return lowest, other.Minor() + uint(newer)
+}
+
+// Works reports whether the components work together although Kubernetes does not support it.
+func (v Violation) Works() bool {
+	switch {
+	case v.Version.Major() != v.OtherVersion.Major():
+		return false
+	case v.Version.Minor() < v.Lowest:
+		return v.OlderWorks
+	}
+	return v.NewerWorks
 }
 
 // String returns a text such as "kubelet is newer than the API server".

@@ -44,7 +44,7 @@ func TestViolations(t *testing.T) {
 		"an upgrade by one": {versions: map[skew.Component]string{skew.Kubeadm: "1.36.0", skew.Node: "1.35.0"}},
 		"an upgrade that skips one": {
 			versions: map[skew.Component]string{skew.Kubeadm: "1.36.0", skew.Node: "1.34.0"},
-			want:     []string{"kubeadm is 2 minor versions ahead of the node: 1.34 to 1.35"},
+			want:     []string{"kubeadm is 2 minor versions ahead of the node: 1.34 to 1.35, works"},
 		},
 		"a downgrade": {
 			versions: map[skew.Component]string{skew.Kubeadm: "1.35.0", skew.Node: "1.36.0"},
@@ -62,7 +62,11 @@ func TestViolations(t *testing.T) {
 			}
 			var got []string
 			for _, v := range versions.Violations() {
-				got = append(got, v.String()+": "+v.Allowed())
+				text := v.String() + ": " + v.Allowed()
+				if v.Works() {
+					text += ", works"
+				}
+				got = append(got, text)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Error(diff)
