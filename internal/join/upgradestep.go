@@ -166,6 +166,9 @@ func (s *upgrade) exchange(ctx context.Context, n *node.Node, restart bool, r ui
 			return s.newConfiguration(ctx, n, staged)
 		},
 	}, r)
+	if _, back := errors.AsType[*push.RolledBackError](err); back { // it has the log of the kubelet that failed
+		return plan.Outcome{}, err
+	}
 	if err != nil {
 		return plan.Outcome{}, s.failed(ctx, n, stepKubernetesFiles, kubeletName, err)
 	}

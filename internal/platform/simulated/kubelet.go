@@ -43,7 +43,7 @@ func (c component) checkKubelet() error {
 func (c component) checkKubeletConfig() error {
 	file := c.flag("--config")
 	if file == "" {
-		return c.checkGates(nil)
+		return c.checkGates()
 	}
 	text, err := c.p.p.m.ReadFile(windowsPath(file))
 	if errors.Is(err, fault.ErrNotExist) {
@@ -58,7 +58,7 @@ func (c component) checkKubeletConfig() error {
 	if err != nil {
 		return fmt.Errorf("failed to load kubelet config file, path: %s, error: %w", file, err)
 	}
-	if err := c.checkGates(kubeletYAML(text)); err != nil {
+	if err := errors.Join(c.checkConfiguredGates(text), c.checkGates()); err != nil {
 		return err
 	}
 	folder := c.flag("--config-dir")
@@ -77,8 +77,11 @@ func (c component) checkKubeletConfig() error {
 		if text, err = c.p.p.m.ReadFile(dropIn.Path); err == nil {
 			err = checkKubeletYAML(text)
 		}
-		if gone := c.checkGates(kubeletYAML(text)); err == nil && gone != nil {
-			return gone
+		if err == nil {
+			err = c.checkConfiguredGates(text)
+		}
+		if panicked := (*panicError)(nil); errors.As(err, &panicked) {
+			return err
 		}
 		if err != nil {
 			return fmt.Errorf(
