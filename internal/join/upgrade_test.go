@@ -274,3 +274,31 @@ func TestResetAfterAnUpgrade(t *testing.T) {
 		}
 	})
 }
+
+// A kube-proxy that is a service is upgraded along, where it is.
+func TestAnUpgradeOfKubeProxy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := joinedAt(t)
+		l.kubeletConfigMap("10.96.0.10", "")
+		const path = `C:\proxy\kube-proxy.exe`
+		l.put(path, string(simulated.Binary(simulated.BinarySpec{Name: "kube-proxy", Version: "v1.35.4"})))
+		ctx := t.Context()
+		if _, err := l.Services.Create(ctx, &agentv1.ServiceConfig{Name: "kube-proxy", CommandLine: path + " --v=2",
+			StartType: agentv1.StartType_START_TYPE_AUTO}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Services.Start(ctx, &agentv1.StartServiceRequest{Name: "kube-proxy"}); err != nil {
+			t.Fatal(err)
+		}
+		pid := l.pid("kube-proxy")
+		result, err := l.upgrade()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, table(result.Steps))
+		}
+		expectIn(t, table(result.Steps), "kube-proxy 1.35.4 → 1.36.3")
+		if l.pid("kube-proxy") == pid || l.get(layout.Previous(path)) == "" {
+			t.Error("kube-proxy was not replaced")
+		}
+		nothingToUpgrade(t, l)
+	})
+}
