@@ -13,7 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// kubeletRecord is kubelet's configuration as swdt and kubeadm have made it. What differs on the node was changed there
+// kubeletRecord is kubelet's configuration as swdt and kubeadm have made it. A difference on the node was made there
 // by hand. An upgrade replaces the record in its transaction, so that it always belongs to the configuration.
 type kubeletRecord struct {
 	Config      string `json:"config"`      // config.yaml as kubeadm wrote it; "": unknown

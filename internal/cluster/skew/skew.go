@@ -20,7 +20,7 @@ const (
 	Kubelet   Component = "kubelet"
 	KubeProxy Component = "kube-proxy"
 	Kubeadm   Component = "kubeadm"
-	// Node is what kubeadm left on the node when it joined or was upgraded the last time.
+	// Node has the version of the kubeadm with which the node joined or was upgraded the last time.
 	Node Component = "the node"
 )
 

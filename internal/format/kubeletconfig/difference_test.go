@@ -48,7 +48,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// What a user has set by hand stays when the cluster's part changes.
+// The settings of a user stay when the cluster's part changes.
 func TestChangesOfAUserStay(t *testing.T) {
 	const base = "clusterDNS: [10.96.0.10]\nmaxPods: 110\nfeatureGates: {Old: true}\nevictionHard: {memory.available: 1Gi}\n"
 	const edited = "clusterDNS: [10.96.0.10]\nmaxPods: 40\nfeatureGates: {Old: true, Mine: true}\n"

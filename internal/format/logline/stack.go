@@ -7,7 +7,7 @@ import (
 
 // WithoutStacks returns the lines of a log without the stack traces of Go programs. A trace begins with a line such as
 // "goroutine 1 [running]:" and ends before an empty line or a line that is no frame. Its message, such as "panic: …",
-// stands before it and stays, so that the last lines of the log of a program that has crashed have its cause.
+// is before it and stays, so that the last lines of the log of a program that has crashed have its cause.
 func WithoutStacks(lines []string) []string {
 	inside := false
 	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool {
