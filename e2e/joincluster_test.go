@@ -32,6 +32,7 @@ func clusterSandbox(t testing.TB) cluster {
 // joinWith has the settings of one join. An empty field means the default of joinFile.
 type joinWith struct {
 	name, labels, patch string
+	kubernetes          string // the version
 	runtime             string // containerd's version
 	containerd          string // lines of spec.kubernetes.containerd
 	more                string // lines of spec.kubernetes
@@ -43,6 +44,9 @@ func (c cluster) joinFile(t testing.TB, credentials string, with joinWith) strin
 	name := with.name
 	if name == "" {
 		name = "wine-1"
+	}
+	if with.kubernetes == "" {
+		with.kubernetes = "1.36.3"
 	}
 	if with.runtime == "" {
 		with.runtime = "1.7.12"
@@ -66,7 +70,7 @@ metadata:
 spec:
   credentials:
 %s  kubernetes:
-    version: 1.36.3
+    version: %s
     containerd:
       version: %s
       source: %s
@@ -78,8 +82,8 @@ spec:
       configPatch: %s
       nodeLabels: %s
       registerWithTaints: ["os=windows:NoSchedule"]
-%s`, name, credentials, with.runtime, lab(t, "containerd-"+with.runtime+".exe"), with.containerd,
-		lab(t, "node/kubelet-1.36.3.exe"), lab(t, "node/kubeadm-1.36.3.exe"),
+%s`, name, credentials, with.kubernetes, with.runtime, lab(t, "containerd-"+with.runtime+".exe"), with.containerd,
+		lab(t, "node/kubelet-"+with.kubernetes+".exe"), lab(t, "node/kubeadm-"+with.kubernetes+".exe"),
 		lab(t, "node/kube-log-runner-1.36.3.exe"), with.patch, with.labels, with.more)
 	path := filepath.Join(t.TempDir(), "node.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

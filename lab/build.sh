@@ -17,6 +17,7 @@
 #   powershell   a grammar of PowerShell and its parser, downloads of 2 MB from npm's registry
 #   bench        kubelet, and everything else that benchmarks push
 #   node         programs with which a Windows node joins a cluster: kubelet, kubeadm, …
+#   older        kubelet and kubeadm of an older minor version, from which that node is upgraded
 #   cluster      a control plane for this machine (Linux): etcd, kube-apiserver, …
 #   networks     the published manifests of pod networks
 #   kind         the node image of a real kind cluster (Debian and Ubuntu, as root)
@@ -25,7 +26,7 @@
 #                agnhost, the program of their images, for Windows; e2etest-VERSION builds one version
 #   guest        the disk of the virtual machine that stands for Windows (Debian and Ubuntu on amd64)
 #
-# The first builds of kubelet, bench, node, cluster, kind and up take minutes (cluster: about ten on two cores; kind
+# The first builds of kubelet, bench, node, older, cluster, kind and up take minutes (cluster: about ten on two cores; kind
 # needs it, and five more), those of e2etest fifteen minutes of CPU time for each version. guest downloads a kernel
 # of 70 MB.
 #
@@ -211,8 +212,26 @@ node_kubelet() { # VERSION NAME {MODULE SED-SCRIPT FILE-IN-MODULE}…
 		k8s.io/kubernetes 's/^\t\/\/ (2)$/\tif err := w.writePayloadToDir(cleanPayload, w.targetDir); err != nil || setPerms == nil {\n\t\treturn err\n\t}\n\treturn setPerms(".")\n}\n\nfunc (w *AtomicWriter) link(cleanPayload map[string]FileProjection, setPerms func(string) error) error {/'
 		pkg/volume/util/atomic_writer.go
 	)
-	build "node/kubelet-$2.exe" "$(go env GOVERSION) 2 $1 $(sha256sum <kubelet/go.mod) ${edits[*]} ${*:3}" \
-		kubernetes_build kubelet k8s.io/kubernetes/cmd/kubelet "$1" "${edits[@]}" "${@:3}"
+	build "node/kubelet-$2.exe" "$(go env GOVERSION) 2 $1 $(sha256sum <"$(kubelet_module "$1")/go.mod") ${edits[*]} ${*:3}" \
+		kubernetes_build "$(kubelet_module "$1")" k8s.io/kubernetes/cmd/kubelet "$1" "${edits[@]}" "${@:3}"
+}
+
+# kubelet_module prints the folder of the module that builds a version of kubelet.
+kubelet_module() { # VERSION
+	case $1 in
+	"$older"*) echo "kubernetes/$older" ;;
+	*) echo kubelet ;;
+	esac
+}
+
+# older is the version from which a node is upgraded to that of all other programs.
+older=1.35.4
+
+# older builds the programs of a node that is upgraded. kube-log-runner and kube-proxy are those of node.
+older() {
+	build "node/kubeadm-$older.exe" "$(go env GOVERSION) 1 $older $(sha256sum <"kubernetes/$older/go.mod")" \
+		kubernetes_build "kubernetes/$older" k8s.io/kubernetes/cmd/kubeadm "$older"
+	node_kubelet "$older" "$older"
 }
 
 # joining builds the programs of a node that joins, besides containerd.
@@ -544,7 +563,7 @@ services() {
 part() { # PART
 	local lock=$lab/.lock
 	case $1 in
-	cluster | networks | node | guest | kind | up | e2etest*) lock=$lab/.lock-${1%%-*} ;;
+	cluster | networks | node | older | guest | kind | up | e2etest*) lock=$lab/.lock-${1%%-*} ;;
 	esac
 	exec 9>"$lock"
 	if command -v flock >/dev/null; then flock 9; fi
@@ -554,7 +573,7 @@ part() { # PART
 		pods
 		grpcurl
 		;;
-	services | pods | grpcurl | bench | node | nssm | powershell | networks | kind | guest) "$1" ;;
+	services | pods | grpcurl | bench | node | older | nssm | powershell | networks | kind | guest) "$1" ;;
 	containerds)
 		containerd 1.6.27
 		containerd 1.7.12

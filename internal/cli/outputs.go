@@ -68,7 +68,8 @@ func outputs() map[string]output {
 
 		"join": {document: plan.Report{},
 			modes: []mode{{flags: "--preflight", document: preflight.FleetReport{}}}},
-		"reset": steps,
+		"reset":        steps,
+		"upgrade node": steps,
 		"kubernetes": {document: push.Report{},
 			modes: []mode{{flags: "--watch", document: push.NodeResult{}, records: true}}},
 		"rollback": {document: push.Report{}},

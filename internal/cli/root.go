@@ -67,7 +67,7 @@ binaries back if the new ones do not come up.`,
 		&cobra.Group{ID: groupAround, Title: "Other commands:"},
 	)
 	addTo(root, groupNode, a.setupCommand(), a.joinCommand(), a.kubernetesCommand(), a.rollbackCommand(),
-		a.statusCommand(), a.resetCommand())
+		a.upgradeCommand(), a.statusCommand(), a.resetCommand())
 	addTo(root, groupInside, a.execCommand(), a.shellCommand(), a.powershellCommand(),
 		a.cpCommand(),
 		a.logsCommand(), a.eventsCommand(), a.captureCommand(), a.psCommand(), a.hnsCommand(), a.hcsCommand(),

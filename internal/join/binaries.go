@@ -77,6 +77,11 @@ func (s *binaries) Plan(ctx context.Context) (plan.Change, error) {
 	if err != nil {
 		return plan.Change{}, err
 	}
+	if s.name == stepKubernetesFiles {
+		if err := refuseUpgrade(ctx, s.node, result); err != nil {
+			return plan.Change{}, err
+		}
+	}
 	if s.name == stepContainerdFiles {
 		if s.exchanges, err = exchangesConfiguration(ctx, s.node, result); err != nil {
 			return plan.Change{}, err

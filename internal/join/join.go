@@ -14,6 +14,7 @@
 //   - kubelet.go, address.go, recovery.go, kubeletconfig.go: the kubelet service and its configuration
 //   - kubeadm.go, configuration.go, token.go, credentials.go: becoming a node
 //   - ready.go: the Node object
+//   - upgrade.go, upgradestep.go, byhand.go, kubeletrecord.go: another version of Kubernetes on a node
 //   - reset.go, leave.go, containers.go: undoing a join
 //   - failed.go: the likely cause of a failure
 package join

@@ -256,6 +256,9 @@ func (s *kubeadmJoin) finish(ctx context.Context, n *node.Node, r ui.Reporter) e
 		return err
 	}
 	r.Debug("%s has its own credentials", name)
+	if err := s.noteConfiguration(ctx, n); err != nil {
+		return err
+	}
 	return update(ctx, n, func(r *record) { r.Node, r.Joining, r.Joined = name, false, true })
 }
 

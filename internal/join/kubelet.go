@@ -124,7 +124,7 @@ func (s *kubeletService) Apply(ctx context.Context, _ ui.Reporter) (plan.Outcome
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	return plan.Outcome{}, register(ctx, s.node, wanted)
+	return plan.Outcome{}, registerKubelet(ctx, s.node, wanted)
 }
 
 func (s *kubeletService) PlanUndo(ctx context.Context) (plan.Change, error) {
@@ -215,7 +215,7 @@ func (s *kubelet) Apply(ctx context.Context, r ui.Reporter) (plan.Outcome, error
 	if s.restarted, err = s.clock(ctx, s.node); err != nil {
 		return plan.Outcome{}, err
 	}
-	if err := register(ctx, s.node, wanted); err != nil {
+	if err := registerKubelet(ctx, s.node, wanted); err != nil {
 		return plan.Outcome{}, err
 	}
 	if gone {

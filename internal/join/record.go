@@ -211,5 +211,8 @@ func (s *recordFile) PlanUndo(ctx context.Context) (plan.Change, error) {
 }
 
 func (s *recordFile) Undo(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
+	if err := removeKubeletRecord(ctx, s.node); err != nil {
+		return plan.Outcome{}, err
+	}
 	return plan.Outcome{}, smallfile.Remove(ctx, s.node, layout.JoinRecord)
 }

@@ -150,28 +150,24 @@ func (w *work) kubeletStarted(ctx context.Context) (time.Time, error) {
 	return service.GetStatus().GetStarted().AsTime(), nil
 }
 
-// takeBack puts the previous binaries back although the transaction itself
-// succeeded. A component that is new has no previous binary and stays.
+// takeBack puts back what the transaction replaced, although the transaction itself succeeded: binaries, command
+// lines and companions. A component that is new has no previous binary and stays.
 func (w *work) takeBack(ctx context.Context, files *staging, why error) error {
-	var names []string
-	for _, c := range files.components {
-		if c.change == changeBinary {
-			names = append(names, c.spec.Name)
-		}
-	}
-	if len(names) == 0 {
+	replaced := files.replaced()
+	if len(replaced) == 0 {
 		return why
 	}
 	w.reporter.Warn("%v: putting the previous binaries back", why)
-	options := Options{Holder: w.options.Holder, Locked: w.locked || w.options.Locked}
-	result, err := Rollback(ctx, w.node, w.doc, names, options, w.reporter)
+	back := newRollback(w.node, w.doc, Options{Holder: w.options.Holder, Locked: w.locked || w.options.Locked}, w.reporter)
+	back.companions = reversed(files.companions)
+	result, err := back.finish(back.restore(ctx, replaced))
 	if err != nil {
 		return fmt.Errorf("%w; and the previous binaries could not be put back: %w", why, err)
 	}
-	for _, back := range result.Components {
+	for _, is := range result.Components {
 		for _, c := range w.components {
-			if c.spec.Name == back.Name {
-				c.result.Action, c.result.Service = ActionRolledBack, back.Service
+			if c.spec.Name == is.Name {
+				c.result.Action, c.result.Service = ActionRolledBack, is.Service
 			}
 		}
 	}

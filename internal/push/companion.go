@@ -32,6 +32,17 @@ func (c Companion) swap() *agentv1.SwapComponent {
 	}
 }
 
+// reversed returns the parts of a transaction that puts companions back. The node keeps the file that a transaction has
+// replaced, and that file takes the place of a staged one.
+func reversed(companions []*agentv1.SwapComponent) []*agentv1.SwapComponent {
+	var back []*agentv1.SwapComponent
+	for _, c := range companions {
+		back = append(back, &agentv1.SwapComponent{Name: c.GetName(), Destination: c.GetDestination(),
+			Staged: layout.Previous(c.GetDestination()), Sha256: c.GetPreviousSha256(), PreviousSha256: c.GetSha256()})
+	}
+	return back
+}
+
 func sumOf(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])

@@ -3,10 +3,12 @@ package push
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/cluster"
 )
 
 const configPath = `C:\Program Files\containerd\config.toml`
@@ -147,5 +149,48 @@ func TestACompanionThatCannotTakeItsPlace(t *testing.T) {
 		t.Errorf("result.Components[0].Action is %v, want %v", result.Components[0].Action, ActionRolledBack)
 	case result.Components[1].Action != ActionRolledBack:
 		t.Errorf("result.Components[1].Action is %v, want %v", result.Components[1].Action, ActionRolledBack)
+	}
+}
+
+// A node that does not become Ready gets the files of the transaction back along with its binaries and command lines,
+// also if the transaction only restarted a service.
+func TestCompanionsAreTakenBack(t *testing.T) {
+	for name, change := range map[string]func(b *bench, o *Options){
+		"with new binaries": func(*bench, *Options) {},
+		"with arguments": func(b *bench, _ *Options) {
+			b.doc.Node.Spec.Kubernetes.Provisioners[1].Args = []string{"--windows-service", "--v=7"}
+		},
+		"with a restart": func(b *bench, o *Options) {
+			if _, err := b.push(t.Context(), Options{}); err != nil {
+				t.Fatal(err)
+			}
+			o.Force = true
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := twoPrograms(t)
+			b.doc.Node.Spec.Kubernetes.Join.NodeName = "win-1"
+			var asked map[string]string
+			options := withConfig(b, &asked)
+			change(b, &options)
+			options.Cluster = &fakeCluster{bench: b, ready: &cluster.NodeWaitError{Name: "win-1", Missing: []string{"Ready"},
+				Err: context.DeadlineExceeded}}
+			kubelet, line := b.node.Get(kubeletPath), b.swap.commandLines["kubelet"]
+			_, err := b.push(t.Context(), options)
+			if back, ok := errors.AsType[*RolledBackError](err); !ok || !back.Complete() {
+				t.Fatalf("the error is %v", err)
+			}
+			if got := string(b.node.Get(configPath)); got != "version = 2\n" {
+				t.Errorf("the configuration is %q", got)
+			}
+			if !slices.Equal(kubelet, b.node.Get(kubeletPath)) {
+				t.Error("the new kubelet stays")
+			}
+			forth, back := b.swap.plans[len(b.swap.plans)-2].GetComponents(), b.swap.plans[len(b.swap.plans)-1].GetComponents()
+			if i := len(forth) - 2; forth[i].GetCommandLine() != "" && back[i].GetCommandLine() != line {
+				t.Errorf("kubelet's command line is %q, want %q", back[i].GetCommandLine(), line)
+			}
+			b.unlocked()
+		})
 	}
 }

@@ -18,7 +18,7 @@ import (
 // logTail is the number of bytes at the end of a log in which its last lines are looked for.
 const logTail = 16 << 10
 
-// LogLines returns the last lines that a service logged, and the path of its log file on the node.
+// LogLines returns the last lines that a service logged, without stack traces, and the path of its log file on the node.
 // most is the highest number of lines. The error is fault.ErrNotExist if the service does not log
 // to a known file, or if that file does not exist.
 func LogLines(ctx context.Context, n *node.Node, service string, most int) (file string, lines []string, err error) {
@@ -65,6 +65,6 @@ func lastLines(ctx context.Context, n *node.Node, path string, size int64, most 
 	if _, rest, ok := bytes.Cut(all, []byte("\n")); ok && offset > 0 {
 		all = rest // the first line is incomplete
 	}
-	lines := logline.Lines(all)
+	lines := logline.WithoutStacks(logline.Lines(all))
 	return lines[max(0, len(lines)-most):], nil
 }

@@ -55,8 +55,7 @@ type Options struct {
 	Record func(ctx context.Context, changing []Former) error
 	// Companions is called once the new binaries are on the node. staged has the paths of the new
 	// binaries that will replace others, by component name. Companions returns the files to
-	// exchange in the same transaction. It cannot be combined with Cluster, since a rollback after
-	// a failed check of the Node restores binaries only. nil: none.
+	// exchange in the same transaction. With Force, staged may be empty. nil: none.
 	Companions func(ctx context.Context, staged map[string]string) ([]Companion, error)
 	// Commit is called once everything is on the node, before anything is stopped. If it returns
 	// false, the push ends with a *SupersededError and leaves the node unchanged. nil: continue.

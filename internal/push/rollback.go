@@ -23,6 +23,25 @@ type Former struct {
 	CommandLine string `json:"commandLine,omitempty"`
 }
 
+// replaced returns what the transaction has replaced and a rollback can restore.
+func (s *staging) replaced() []Former {
+	var all []Former
+	for _, c := range s.components {
+		f := Former{Name: c.spec.Name}
+		if c.change == changeBinary {
+			f.SHA256 = c.state.GetSha256()
+		}
+		if c.commandLine != "" && c.change != changeCreate {
+			f.CommandLine = c.state.GetServiceConfig().GetCommandLine()
+		}
+		restarted := c.change == changeRestart && len(s.companions) > 0
+		if f.SHA256 != "" || f.CommandLine != "" || restarted {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
 // former returns the components that the push is about to change.
 func (all differences) former() []Former {
 	var changing []Former
@@ -96,12 +115,15 @@ func (w *work) goBack(ctx context.Context, names []string, decide func(view, see
 	if now, err = w.settlePending(ctx, now); err != nil {
 		return err
 	}
-	kept := &staging{}
+	kept := &staging{companions: w.companions}
 	var all differences
 	for _, c := range now.components {
 		back, err := decide(now, c)
 		if err != nil {
 			return c.fail(err)
+		}
+		if len(w.companions) > 0 && c.state.GetService() != nil { // the service reads them when it starts
+			back.change = max(back.change, changeRestart)
 		}
 		kept.components, all = append(kept.components, back), append(all, back.difference)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node"
@@ -28,6 +29,8 @@ type work struct {
 	result     *NodeResult
 	locked     bool
 	lost       bool // the session that held the lock has ended
+	// companions are the files that a rollback puts back along with the binaries.
+	companions []*agentv1.SwapComponent
 }
 
 // component is the first stage of a binary: the node file's wish, and the result, to which

@@ -22,6 +22,8 @@ import (
 const (
 	simulatedKubernetes = clustersim.DefaultVersion
 	simulatedContainerd = "2.2.1"
+	// simulatedOlder is a version from which a node can be upgraded; it is only in the mirror.
+	simulatedOlder = "1.35.4"
 	// simulatedNodeGrace is shorter than Kubernetes' 50 s, so that a user need not
 	// wait for long to join the machine again.
 	simulatedNodeGrace = 5 * time.Second
@@ -37,9 +39,12 @@ const (
 // machine uses to join it.
 func startSimulatedCluster(f folder, log *slog.Logger) (cluster *clustersim.Cluster, section string, err error) {
 	mirror := f.file(mirrorFolder)
-	if err := simulated.WriteMirror(mirror, simulated.Release{Kubernetes: simulatedKubernetes,
-		Containerd: simulatedContainerd}); err != nil {
-		return nil, "", err
+	for _, release := range []simulated.Release{
+		{Kubernetes: simulatedKubernetes, Containerd: simulatedContainerd}, {Kubernetes: simulatedOlder},
+	} {
+		if err := simulated.WriteMirror(mirror, release); err != nil {
+			return nil, "", err
+		}
 	}
 	cluster, err = clustersim.Start(clustersim.Options{Version: simulatedKubernetes,
 		NodeGrace: simulatedNodeGrace, Log: log})

@@ -60,7 +60,7 @@ func (t *transaction) logFiles(ctx context.Context, service string) []string {
 	return slices.Concat(command.Logs, servicelog.Configured(service, command.Line), servicelog.Paths(service, config.CommandLine))
 }
 
-// tail returns the last logLines lines of a file between the byte offsets `begin` and `end`. It
+// tail returns the last logLines lines of a file between the byte offsets `begin` and `end`, without stack traces. It
 // returns nil if the file cannot be read.
 func tail(files platform.Files, path string, begin, end int64) []string {
 	f, err := files.Open(path)
@@ -82,7 +82,7 @@ func tail(files platform.Files, path string, begin, end int64) []string {
 	if torn {
 		_, text, _ = bytes.Cut(text, []byte("\n"))
 	}
-	lines := logline.Lines(bytes.TrimRight(text, "\r\n\x00"))
+	lines := logline.WithoutStacks(logline.Lines(bytes.TrimRight(text, "\r\n\x00")))
 	lines = lines[max(0, len(lines)-logLines):]
 	for i := range lines {
 		lines[i] = strings.ToValidUTF8(lines[i], "?")

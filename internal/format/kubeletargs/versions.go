@@ -51,6 +51,12 @@ func goneFlags() map[string]int {
 	}
 }
 
+// Gone reports whether a kubelet of this minor version, such as 36 for 1.36, no longer has the flag.
+func Gone(flag string, minor int) bool {
+	gone, ok := goneFlags()[flag]
+	return ok && minor >= gone
+}
+
 // newFlags maps flags that kubelet got after 1.22 to their first minor version. For config-dir,
 // this is the first version that accepts the flag without an environment variable.
 func newFlags() map[string]int {

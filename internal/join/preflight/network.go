@@ -8,6 +8,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/cluster/cni"
+	"github.com/swdt-dev/swdt/internal/cluster/skew"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
@@ -239,11 +240,7 @@ func (f *facts) kubeProxyVersions() []finding.Finding {
 	var problems found
 	for i, image := range f.cluster.cni.value.KubeProxyImages {
 		proxy := versionOfImage(image)
-		if proxy == nil {
-			continue
-		}
-		behind := int(server.Minor()) - int(proxy.Minor())
-		if proxy.Major() == server.Major() && 0 <= behind && behind <= maxSkew {
+		if proxy == nil || len(skew.Versions{skew.KubeProxy: proxy, skew.APIServer: server}.Violations()) == 0 {
 			continue
 		}
 		problems.warn("kube-proxy for Windows has another version than the cluster: services may not be reached from "+

@@ -5,11 +5,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/version"
 
+	"github.com/swdt-dev/swdt/internal/cluster/skew"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
-
-// maxSkew is the number of minor versions by which a kubelet may be behind the API server.
-const maxSkew = 3
 
 func needVersion(f *facts) error { return f.unlessUnreachable(nil) }
 
@@ -53,21 +51,20 @@ func noVersion(err error) finding.Finding {
 }
 
 func skewOfKubelet(kubelet, server *version.Version) []finding.Finding {
-	p := finding.Finding{Severity: finding.Error, Evidence: fmt.Sprintf("kubelet %s, API server %s", kubelet, server)}
-	switch behind := int(server.Minor()) - int(kubelet.Minor()); {
-	case kubelet.Major() != server.Major():
-		p.What, p.Remedy = "kubelet is of another major version than the API server",
-			fmt.Sprintf("set spec.kubernetes.version to %s", server)
-	case behind < 0:
-		p.What = "kubelet is newer than the API server"
-		p.Remedy = fmt.Sprintf("set spec.kubernetes.version to %s or older, or upgrade the control plane first", server)
-	case behind > maxSkew:
-		p.What = fmt.Sprintf("kubelet is %d minor versions behind the API server", behind)
-		p.Remedy = fmt.Sprintf("set spec.kubernetes.version to %d.%d or newer", server.Major(), server.Minor()-maxSkew)
-	default:
-		return nil
+	for _, v := range (skew.Versions{skew.Kubelet: kubelet, skew.APIServer: server}).Violations() {
+		p := finding.Finding{Severity: finding.Error, What: v.String(),
+			Evidence: fmt.Sprintf("kubelet %s, API server %s", kubelet, server)}
+		switch {
+		case kubelet.Major() != server.Major():
+			p.Remedy = fmt.Sprintf("set spec.kubernetes.version to %s", server)
+		case kubelet.Minor() > v.Highest:
+			p.Remedy = fmt.Sprintf("set spec.kubernetes.version to %s or older, or upgrade the control plane first", server)
+		default:
+			p.Remedy = fmt.Sprintf("set spec.kubernetes.version to %d.%d or newer", server.Major(), v.Lowest)
+		}
+		return []finding.Finding{p}
 	}
-	return []finding.Finding{p}
+	return nil
 }
 
 // skewOfKubeadm compares kubeadm's version with the versions of kubelet and the API server, since

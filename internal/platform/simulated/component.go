@@ -3,6 +3,7 @@ package simulated
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -97,6 +98,17 @@ func (c component) check() error {
 	return nil
 }
 
+// refused ends the component because of an error of its check, with the exit code and the last words of the real one.
+func (c component) refused(err error) int {
+	var panicked *panicError
+	if errors.As(err, &panicked) {
+		c.print(panicked.trace(c.version))
+		return 2
+	}
+	c.log("E", "command failed", "err", err.Error())
+	return 1
+}
+
 // foreground runs the component as a program that a terminal or a wrapper starts, with the faults of its
 // executable that do not concern the SCM.
 func (c component) foreground(ctx context.Context) int {
@@ -105,8 +117,7 @@ func (c component) foreground(ctx context.Context) int {
 		return 1
 	}
 	if err := c.check(); err != nil {
-		c.log("E", "command failed", "err", err.Error())
-		return 1
+		return c.refused(err)
 	}
 	stop, err := c.serve()
 	if err != nil {
@@ -136,8 +147,7 @@ func (c component) service(ctx context.Context) int {
 		return 1
 	}
 	if err := c.check(); err != nil {
-		c.log("E", "command failed", "err", err.Error())
-		return 1
+		return c.refused(err)
 	}
 	control.Connect()
 	if wait.For(ctx, c.startDelay()) != nil {
@@ -268,6 +278,15 @@ func (c component) flag(name string) string {
 // log file. The format is that of klog or, for containerd, of logrus. The write is not recorded as
 // an operation, because tests enumerate swdt's operations, not a kubelet's logging.
 func (c component) log(level, message string, pairs ...string) {
+	line := c.klog(level, message, pairs)
+	if c.name == "containerd" {
+		line = logrus(level, message, pairs)
+	}
+	c.print(line)
+}
+
+// print writes text as log does.
+func (c component) print(line string) {
 	path := strings.ReplaceAll(c.flag("--log-file"), "/", `\`)
 	if strings.HasPrefix(path, `\`) {
 		path = systemDrive + path
@@ -276,10 +295,6 @@ func (c component) log(level, message string, pairs ...string) {
 	// a sandbox has a log.
 	if path == "" && c.name == "kubelet" && !c.p.logged() {
 		path = kubeletLog
-	}
-	line := c.klog(level, message, pairs)
-	if c.name == "containerd" {
-		line = logrus(level, message, pairs)
 	}
 	if path == "" {
 		fmt.Fprint(c.p.Stderr, line)

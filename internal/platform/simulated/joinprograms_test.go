@@ -90,6 +90,9 @@ func TestKubeletsThatCannotBegin(t *testing.T) {
 		{"v1.34.0", "--pod-infra-container-image=pause", ""},
 		{"v1.36.3", "--node-labels=beta.kubernetes.io/instance-type=x", ""},
 		{"v1.24.0", "--network-plugin=cni", "unknown flag: --network-plugin"},
+		{"v1.36.3", "--feature-gates=MemoryManager=true", "failed to set feature gates from initial flags-based config: " +
+			"unrecognized feature gate: MemoryManager"},
+		{"v1.35.4", "--feature-gates=MemoryManager=true,Other=false", ""},
 		{"v1.36.3", "--node-labels=a=b,node-role.kubernetes.io/worker=", "unknown 'kubernetes.io' or 'k8s.io' labels " +
 			"specified with --node-labels: [node-role.kubernetes.io/worker]"},
 		{"v1.23.0", "--network-plugin=cni --pod-infra-container-image=pause --node-labels=node.kubernetes.io/x=y", ""},

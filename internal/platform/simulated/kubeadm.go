@@ -28,9 +28,10 @@ const (
 	kubeletFolder    = `C:\var\lib\kubelet`
 )
 
-// kubeadm imitates the commands of kubeadm that a node needs: join --config, reset and version. Phases, checks and texts are
-// those of kubernetes v1.36.3, cmd/kubeadm/app (cmd/join.go, cmd/reset.go, cmd/phases/join, cmd/phases/reset,
-// preflight/checks.go, discovery/token, phases/kubelet, util/apiclient/wait.go); tests under Wine run the real one.
+// kubeadm imitates the commands of kubeadm that a node needs: join --config, upgrade node phase kubelet-config, reset and
+// version. Phases, checks and texts are those of kubernetes v1.36.3, cmd/kubeadm/app (cmd/join.go, cmd/reset.go,
+// cmd/phases/join, cmd/phases/reset, preflight/checks.go, discovery/token, phases/kubelet, util/apiclient/wait.go); tests
+// under Wine run the real one.
 func (c component) kubeadm(ctx context.Context) int {
 	name := ""
 	if len(c.p.Args) > 0 {
@@ -45,6 +46,8 @@ func (c component) kubeadm(ctx context.Context) int {
 		return c.kubeadmJoin(ctx)
 	case name == "reset":
 		return c.kubeadmReset(ctx)
+	case name == "upgrade":
+		return c.kubeadmUpgrade(ctx)
 	}
 	fmt.Fprintf(c.p.Stderr, "Error: unknown command %q for \"kubeadm\"\n", name)
 	return kubeadmFailed

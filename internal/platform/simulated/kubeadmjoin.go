@@ -237,16 +237,17 @@ func publicKeyHash(ca []byte) (string, error) {
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
-// writeKubeletConfig writes the cluster's kubelet configuration with kubeadm's
-// changes for Windows, and the flags of this node.
-func (j *kubeadmJoin) writeKubeletConfig(ctx context.Context) error {
+// defaultSocket is the runtime's socket without a criSocket.
+const defaultSocket = "npipe:////./pipe/containerd-containerd"
+
+// kubeletConfig returns the cluster's kubelet configuration with kubeadm's changes for Windows.
+func (j *kubeadmJoin) kubeletConfig(ctx context.Context) (config map[string]any, err error) {
 	data, err := j.client.configMap(ctx, "kube-system", "kubelet-config")
 	if err != nil {
-		return fmt.Errorf("could not get the kubelet configuration: %w", err)
+		return nil, fmt.Errorf("could not get the kubelet configuration: %w", err)
 	}
-	var config map[string]any
 	if err := yaml.Unmarshal([]byte(data["kubelet"]), &config); err != nil {
-		return err
+		return nil, err
 	}
 	config["resolvConf"] = ""
 	if folder, ok := config["staticPodPath"].(string); ok {
@@ -257,7 +258,16 @@ func (j *kubeadmJoin) writeKubeletConfig(ctx context.Context) error {
 			x509["clientCAFile"] = j.caPath
 		}
 	}
-	socket := cmp.Or(j.config.NodeRegistration.CRISocket, "npipe:////./pipe/containerd-containerd")
+	return config, nil
+}
+
+// writeKubeletConfig writes the kubelet configuration, and the flags of this node.
+func (j *kubeadmJoin) writeKubeletConfig(ctx context.Context) error {
+	config, err := j.kubeletConfig(ctx)
+	if err != nil {
+		return err
+	}
+	socket := cmp.Or(j.config.NodeRegistration.CRISocket, defaultSocket)
 	flags, err := j.kubeletFlags(socket)
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ func (c component) checkKubelet() error {
 func (c component) checkKubeletConfig() error {
 	file := c.flag("--config")
 	if file == "" {
-		return nil
+		return c.checkGates()
 	}
 	text, err := c.p.p.m.ReadFile(windowsPath(file))
 	if errors.Is(err, fault.ErrNotExist) {
@@ -60,6 +60,9 @@ func (c component) checkKubeletConfig() error {
 	}
 	if err != nil {
 		return fmt.Errorf("failed to load kubelet config file, path: %s, error: %w", file, err)
+	}
+	if err := errors.Join(c.checkConfiguredGates(text), c.checkGates()); err != nil {
+		return err
 	}
 	folder := c.flag("--config-dir")
 	if folder == "" {
@@ -76,6 +79,12 @@ func (c component) checkKubeletConfig() error {
 		}
 		if text, err = c.p.p.m.ReadFile(dropIn.Path); err == nil {
 			err = checkKubeletYAML(text)
+		}
+		if err == nil {
+			err = c.checkConfiguredGates(text)
+		}
+		if panicked := (*panicError)(nil); errors.As(err, &panicked) {
+			return err
 		}
 		if err != nil {
 			return fmt.Errorf(

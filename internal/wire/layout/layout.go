@@ -32,6 +32,11 @@ const (
 	// JoinRecord lists the things that `swdt join` put on the machine. `swdt reset` and the next
 	// run of `swdt join` read this list.
 	JoinRecord = Root + `\join.json`
+	// KubeletRecord has kubelet's configuration as kubeadm wrote it and kubelet's command line as swdt registered
+	// it, by which an upgrade finds what a user has changed since.
+	KubeletRecord = Root + `\kubelet.json`
+	// KubeadmDryRun is the folder in which a dry run of kubeadm writes. swdt removes it when kubeadm has ended.
+	KubeadmDryRun = Root + `\kubeadm`
 	// RolloutRecord lists what the latest contents of a fleet have replaced on the node.
 	RolloutRecord = Root + `\rollout.json`
 	// JoinConfiguration is the configuration file of kubeadm join. It contains a bootstrap token, so swdt
