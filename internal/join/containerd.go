@@ -39,7 +39,7 @@ func (s *containerdService) wanted() *agentv1.ServiceConfig {
 }
 
 func (s *containerdService) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	is, change, err := compareRegistration(ctx, n, s.wanted())
+	is, change, err := s.compareRegistration(ctx, n, s.wanted())
 	if err != nil {
 		return plan.Change{}, err
 	}
@@ -48,6 +48,8 @@ func (s *containerdService) Plan(ctx context.Context, n *node.Node) (plan.Change
 		return plan.Change{}, err
 	}
 	switch {
+	case change.Needed && running(is):
+		change.Summary += ", and restart it"
 	case change.Needed:
 	case r.pending(containerdName):
 		change = plan.Change{Needed: true, Summary: "restart containerd, whose configuration changed"}
@@ -61,7 +63,7 @@ func (s *containerdService) Apply(ctx context.Context, n *node.Node, r ui.Report
 	if err := s.noteData(ctx, n); err != nil {
 		return plan.Outcome{}, err
 	}
-	if err := register(ctx, n, s.wanted()); err != nil {
+	if err := s.register(ctx, n, s.wanted()); err != nil {
 		return plan.Outcome{}, err
 	}
 	rec, err := load(ctx, n)

@@ -94,7 +94,7 @@ func (s *kubeletService) Plan(ctx context.Context, n *node.Node) (plan.Change, e
 	if err != nil {
 		return plan.Change{}, err
 	}
-	is, change, err := compareRegistration(ctx, n, wanted)
+	is, change, err := s.compareRegistration(ctx, n, wanted)
 	if is == nil && s.source != "" {
 		change.Summary += ", for a node at " + s.source
 	}
@@ -124,7 +124,7 @@ func (s *kubeletService) Apply(ctx context.Context, n *node.Node, _ ui.Reporter)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	return plan.Outcome{}, register(ctx, n, wanted)
+	return plan.Outcome{}, s.register(ctx, n, wanted)
 }
 
 func (s *kubeletService) PlanUndo(ctx context.Context, n *node.Node) (plan.Change, error) {
@@ -164,7 +164,7 @@ func (s *kubelet) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	if err != nil {
 		return plan.Change{}, err
 	}
-	_, change, err := compareRegistration(ctx, n, wanted)
+	_, change, err := s.compareRegistration(ctx, n, wanted)
 	if err != nil {
 		return plan.Change{}, err
 	}
@@ -215,7 +215,7 @@ func (s *kubelet) Apply(ctx context.Context, n *node.Node, r ui.Reporter) (plan.
 	if s.restarted, err = s.clock(ctx, n); err != nil {
 		return plan.Outcome{}, err
 	}
-	if err := register(ctx, n, wanted); err != nil {
+	if err := s.register(ctx, n, wanted); err != nil {
 		return plan.Outcome{}, err
 	}
 	if gone {

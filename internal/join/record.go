@@ -36,6 +36,8 @@ type record struct {
 	Firewall []string        `json:"firewall,omitempty"`
 	// PortsBefore are the dynamic TCP ports before the join; nil: the join has not changed them.
 	PortsBefore *portRange `json:"portsBefore,omitempty"`
+	// Ranges are the address ranges of the cluster's Services and pods, if a proxy is set.
+	Ranges []string `json:"ranges,omitempty"`
 	// Labels has the keys of the labels; Taints has the taints in the node file's
 	// format.
 	Labels []string `json:"labels,omitempty"`
@@ -69,6 +71,8 @@ type serviceRecord struct {
 	Name string `json:"name"`
 	// Before is the previous registration; nil: there was none.
 	Before *registration `json:"before,omitempty"`
+	// Variables are the variables of the service's own environment that the join has set.
+	Variables []variableRecord `json:"variables,omitempty"`
 }
 
 type registration struct {

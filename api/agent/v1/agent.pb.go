@@ -4108,6 +4108,92 @@ func (x *ListProcessesReply) GetTaken() *timestamppb.Timestamp {
 	return nil
 }
 
+type ProcessEnvironmentRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pid           uint32                 `protobuf:"varint,1,opt,name=pid,proto3" json:"pid,omitempty"`
+	Names         []string               `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProcessEnvironmentRequest) Reset() {
+	*x = ProcessEnvironmentRequest{}
+	mi := &file_agent_proto_msgTypes[71]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProcessEnvironmentRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProcessEnvironmentRequest) ProtoMessage() {}
+
+func (x *ProcessEnvironmentRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[71]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *ProcessEnvironmentRequest) GetPid() uint32 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *ProcessEnvironmentRequest) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+type ProcessEnvironmentReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Variables     []*EnvironmentVariable `protobuf:"bytes,1,rep,name=variables,proto3" json:"variables,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProcessEnvironmentReply) Reset() {
+	*x = ProcessEnvironmentReply{}
+	mi := &file_agent_proto_msgTypes[72]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProcessEnvironmentReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProcessEnvironmentReply) ProtoMessage() {}
+
+func (x *ProcessEnvironmentReply) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[72]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *ProcessEnvironmentReply) GetVariables() []*EnvironmentVariable {
+	if x != nil {
+		return x.Variables
+	}
+	return nil
+}
+
 type KillProcessRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Pid           uint32                 `protobuf:"varint,1,opt,name=pid,proto3" json:"pid,omitempty"`
@@ -4117,7 +4203,7 @@ type KillProcessRequest struct {
 
 func (x *KillProcessRequest) Reset() {
 	*x = KillProcessRequest{}
-	mi := &file_agent_proto_msgTypes[71]
+	mi := &file_agent_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4129,7 +4215,7 @@ func (x *KillProcessRequest) String() string {
 func (*KillProcessRequest) ProtoMessage() {}
 
 func (x *KillProcessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[71]
+	mi := &file_agent_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4155,7 +4241,7 @@ type KillProcessReply struct {
 
 func (x *KillProcessReply) Reset() {
 	*x = KillProcessReply{}
-	mi := &file_agent_proto_msgTypes[72]
+	mi := &file_agent_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4167,7 +4253,7 @@ func (x *KillProcessReply) String() string {
 func (*KillProcessReply) ProtoMessage() {}
 
 func (x *KillProcessReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[72]
+	mi := &file_agent_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4190,7 +4276,7 @@ type RunRequest struct {
 
 func (x *RunRequest) Reset() {
 	*x = RunRequest{}
-	mi := &file_agent_proto_msgTypes[73]
+	mi := &file_agent_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4202,7 +4288,7 @@ func (x *RunRequest) String() string {
 func (*RunRequest) ProtoMessage() {}
 
 func (x *RunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[73]
+	mi := &file_agent_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4254,7 +4340,7 @@ type RunCommand struct {
 
 func (x *RunCommand) Reset() {
 	*x = RunCommand{}
-	mi := &file_agent_proto_msgTypes[74]
+	mi := &file_agent_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4266,7 +4352,7 @@ func (x *RunCommand) String() string {
 func (*RunCommand) ProtoMessage() {}
 
 func (x *RunCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[74]
+	mi := &file_agent_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4322,7 +4408,7 @@ type TerminalSize struct {
 
 func (x *TerminalSize) Reset() {
 	*x = TerminalSize{}
-	mi := &file_agent_proto_msgTypes[75]
+	mi := &file_agent_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4334,7 +4420,7 @@ func (x *TerminalSize) String() string {
 func (*TerminalSize) ProtoMessage() {}
 
 func (x *TerminalSize) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[75]
+	mi := &file_agent_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4372,7 +4458,7 @@ type RunReply struct {
 
 func (x *RunReply) Reset() {
 	*x = RunReply{}
-	mi := &file_agent_proto_msgTypes[76]
+	mi := &file_agent_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4384,7 +4470,7 @@ func (x *RunReply) String() string {
 func (*RunReply) ProtoMessage() {}
 
 func (x *RunReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[76]
+	mi := &file_agent_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4440,7 +4526,7 @@ type Feature struct {
 
 func (x *Feature) Reset() {
 	*x = Feature{}
-	mi := &file_agent_proto_msgTypes[77]
+	mi := &file_agent_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4452,7 +4538,7 @@ func (x *Feature) String() string {
 func (*Feature) ProtoMessage() {}
 
 func (x *Feature) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[77]
+	mi := &file_agent_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4486,7 +4572,7 @@ type GetFeaturesRequest struct {
 
 func (x *GetFeaturesRequest) Reset() {
 	*x = GetFeaturesRequest{}
-	mi := &file_agent_proto_msgTypes[78]
+	mi := &file_agent_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4498,7 +4584,7 @@ func (x *GetFeaturesRequest) String() string {
 func (*GetFeaturesRequest) ProtoMessage() {}
 
 func (x *GetFeaturesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[78]
+	mi := &file_agent_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4525,7 +4611,7 @@ type FeaturesReply struct {
 
 func (x *FeaturesReply) Reset() {
 	*x = FeaturesReply{}
-	mi := &file_agent_proto_msgTypes[79]
+	mi := &file_agent_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4537,7 +4623,7 @@ func (x *FeaturesReply) String() string {
 func (*FeaturesReply) ProtoMessage() {}
 
 func (x *FeaturesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[79]
+	mi := &file_agent_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4565,7 +4651,7 @@ type SetFeatureRequest struct {
 
 func (x *SetFeatureRequest) Reset() {
 	*x = SetFeatureRequest{}
-	mi := &file_agent_proto_msgTypes[80]
+	mi := &file_agent_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4577,7 +4663,7 @@ func (x *SetFeatureRequest) String() string {
 func (*SetFeatureRequest) ProtoMessage() {}
 
 func (x *SetFeatureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[80]
+	mi := &file_agent_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4611,7 +4697,7 @@ type SetFeatureReply struct {
 
 func (x *SetFeatureReply) Reset() {
 	*x = SetFeatureReply{}
-	mi := &file_agent_proto_msgTypes[81]
+	mi := &file_agent_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4623,7 +4709,7 @@ func (x *SetFeatureReply) String() string {
 func (*SetFeatureReply) ProtoMessage() {}
 
 func (x *SetFeatureReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[81]
+	mi := &file_agent_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4659,7 +4745,7 @@ type FirewallRule struct {
 
 func (x *FirewallRule) Reset() {
 	*x = FirewallRule{}
-	mi := &file_agent_proto_msgTypes[82]
+	mi := &file_agent_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4671,7 +4757,7 @@ func (x *FirewallRule) String() string {
 func (*FirewallRule) ProtoMessage() {}
 
 func (x *FirewallRule) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[82]
+	mi := &file_agent_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4760,7 +4846,7 @@ type ListFirewallRulesRequest struct {
 
 func (x *ListFirewallRulesRequest) Reset() {
 	*x = ListFirewallRulesRequest{}
-	mi := &file_agent_proto_msgTypes[83]
+	mi := &file_agent_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4772,7 +4858,7 @@ func (x *ListFirewallRulesRequest) String() string {
 func (*ListFirewallRulesRequest) ProtoMessage() {}
 
 func (x *ListFirewallRulesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[83]
+	mi := &file_agent_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4792,7 +4878,7 @@ type ListFirewallRulesReply struct {
 
 func (x *ListFirewallRulesReply) Reset() {
 	*x = ListFirewallRulesReply{}
-	mi := &file_agent_proto_msgTypes[84]
+	mi := &file_agent_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4804,7 +4890,7 @@ func (x *ListFirewallRulesReply) String() string {
 func (*ListFirewallRulesReply) ProtoMessage() {}
 
 func (x *ListFirewallRulesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[84]
+	mi := &file_agent_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4830,7 +4916,7 @@ type AddFirewallRuleReply struct {
 
 func (x *AddFirewallRuleReply) Reset() {
 	*x = AddFirewallRuleReply{}
-	mi := &file_agent_proto_msgTypes[85]
+	mi := &file_agent_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4842,7 +4928,7 @@ func (x *AddFirewallRuleReply) String() string {
 func (*AddFirewallRuleReply) ProtoMessage() {}
 
 func (x *AddFirewallRuleReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[85]
+	mi := &file_agent_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4862,7 +4948,7 @@ type RemoveFirewallRuleRequest struct {
 
 func (x *RemoveFirewallRuleRequest) Reset() {
 	*x = RemoveFirewallRuleRequest{}
-	mi := &file_agent_proto_msgTypes[86]
+	mi := &file_agent_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4874,7 +4960,7 @@ func (x *RemoveFirewallRuleRequest) String() string {
 func (*RemoveFirewallRuleRequest) ProtoMessage() {}
 
 func (x *RemoveFirewallRuleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[86]
+	mi := &file_agent_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4900,7 +4986,7 @@ type RemoveFirewallRuleReply struct {
 
 func (x *RemoveFirewallRuleReply) Reset() {
 	*x = RemoveFirewallRuleReply{}
-	mi := &file_agent_proto_msgTypes[87]
+	mi := &file_agent_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4912,7 +4998,7 @@ func (x *RemoveFirewallRuleReply) String() string {
 func (*RemoveFirewallRuleReply) ProtoMessage() {}
 
 func (x *RemoveFirewallRuleReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[87]
+	mi := &file_agent_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4933,7 +5019,7 @@ type EnableFirewallGroupRequest struct {
 
 func (x *EnableFirewallGroupRequest) Reset() {
 	*x = EnableFirewallGroupRequest{}
-	mi := &file_agent_proto_msgTypes[88]
+	mi := &file_agent_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4945,7 +5031,7 @@ func (x *EnableFirewallGroupRequest) String() string {
 func (*EnableFirewallGroupRequest) ProtoMessage() {}
 
 func (x *EnableFirewallGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[88]
+	mi := &file_agent_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4978,7 +5064,7 @@ type EnableFirewallGroupReply struct {
 
 func (x *EnableFirewallGroupReply) Reset() {
 	*x = EnableFirewallGroupReply{}
-	mi := &file_agent_proto_msgTypes[89]
+	mi := &file_agent_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4990,7 +5076,7 @@ func (x *EnableFirewallGroupReply) String() string {
 func (*EnableFirewallGroupReply) ProtoMessage() {}
 
 func (x *EnableFirewallGroupReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[89]
+	mi := &file_agent_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5011,7 +5097,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_agent_proto_msgTypes[90]
+	mi := &file_agent_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5023,7 +5109,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[90]
+	mi := &file_agent_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5061,7 +5147,7 @@ type ReachReply struct {
 
 func (x *ReachReply) Reset() {
 	*x = ReachReply{}
-	mi := &file_agent_proto_msgTypes[91]
+	mi := &file_agent_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5073,7 +5159,7 @@ func (x *ReachReply) String() string {
 func (*ReachReply) ProtoMessage() {}
 
 func (x *ReachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[91]
+	mi := &file_agent_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5128,7 +5214,7 @@ type ResolveRequest struct {
 
 func (x *ResolveRequest) Reset() {
 	*x = ResolveRequest{}
-	mi := &file_agent_proto_msgTypes[92]
+	mi := &file_agent_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5140,7 +5226,7 @@ func (x *ResolveRequest) String() string {
 func (*ResolveRequest) ProtoMessage() {}
 
 func (x *ResolveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[92]
+	mi := &file_agent_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5167,7 +5253,7 @@ type ResolveReply struct {
 
 func (x *ResolveReply) Reset() {
 	*x = ResolveReply{}
-	mi := &file_agent_proto_msgTypes[93]
+	mi := &file_agent_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5179,7 +5265,7 @@ func (x *ResolveReply) String() string {
 func (*ResolveReply) ProtoMessage() {}
 
 func (x *ResolveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[93]
+	mi := &file_agent_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5206,7 +5292,7 @@ type HTTPGetRequest struct {
 
 func (x *HTTPGetRequest) Reset() {
 	*x = HTTPGetRequest{}
-	mi := &file_agent_proto_msgTypes[94]
+	mi := &file_agent_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5218,7 +5304,7 @@ func (x *HTTPGetRequest) String() string {
 func (*HTTPGetRequest) ProtoMessage() {}
 
 func (x *HTTPGetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[94]
+	mi := &file_agent_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5246,7 +5332,7 @@ type HTTPGetReply struct {
 
 func (x *HTTPGetReply) Reset() {
 	*x = HTTPGetReply{}
-	mi := &file_agent_proto_msgTypes[95]
+	mi := &file_agent_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5258,7 +5344,7 @@ func (x *HTTPGetReply) String() string {
 func (*HTTPGetReply) ProtoMessage() {}
 
 func (x *HTTPGetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[95]
+	mi := &file_agent_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5291,7 +5377,7 @@ type ListenersRequest struct {
 
 func (x *ListenersRequest) Reset() {
 	*x = ListenersRequest{}
-	mi := &file_agent_proto_msgTypes[96]
+	mi := &file_agent_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5303,7 +5389,7 @@ func (x *ListenersRequest) String() string {
 func (*ListenersRequest) ProtoMessage() {}
 
 func (x *ListenersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[96]
+	mi := &file_agent_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5323,7 +5409,7 @@ type ListenersReply struct {
 
 func (x *ListenersReply) Reset() {
 	*x = ListenersReply{}
-	mi := &file_agent_proto_msgTypes[97]
+	mi := &file_agent_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5335,7 +5421,7 @@ func (x *ListenersReply) String() string {
 func (*ListenersReply) ProtoMessage() {}
 
 func (x *ListenersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[97]
+	mi := &file_agent_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5366,7 +5452,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_agent_proto_msgTypes[98]
+	mi := &file_agent_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5378,7 +5464,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[98]
+	mi := &file_agent_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5433,7 +5519,7 @@ type CRIVersionRequest struct {
 
 func (x *CRIVersionRequest) Reset() {
 	*x = CRIVersionRequest{}
-	mi := &file_agent_proto_msgTypes[99]
+	mi := &file_agent_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5445,7 +5531,7 @@ func (x *CRIVersionRequest) String() string {
 func (*CRIVersionRequest) ProtoMessage() {}
 
 func (x *CRIVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[99]
+	mi := &file_agent_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5474,7 +5560,7 @@ type CRIVersionReply struct {
 
 func (x *CRIVersionReply) Reset() {
 	*x = CRIVersionReply{}
-	mi := &file_agent_proto_msgTypes[100]
+	mi := &file_agent_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5486,7 +5572,7 @@ func (x *CRIVersionReply) String() string {
 func (*CRIVersionReply) ProtoMessage() {}
 
 func (x *CRIVersionReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[100]
+	mi := &file_agent_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5528,7 +5614,7 @@ type CRIStatusRequest struct {
 
 func (x *CRIStatusRequest) Reset() {
 	*x = CRIStatusRequest{}
-	mi := &file_agent_proto_msgTypes[101]
+	mi := &file_agent_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5540,7 +5626,7 @@ func (x *CRIStatusRequest) String() string {
 func (*CRIStatusRequest) ProtoMessage() {}
 
 func (x *CRIStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[101]
+	mi := &file_agent_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5574,7 +5660,7 @@ type CRIStatusReply struct {
 
 func (x *CRIStatusReply) Reset() {
 	*x = CRIStatusReply{}
-	mi := &file_agent_proto_msgTypes[102]
+	mi := &file_agent_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5586,7 +5672,7 @@ func (x *CRIStatusReply) String() string {
 func (*CRIStatusReply) ProtoMessage() {}
 
 func (x *CRIStatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[102]
+	mi := &file_agent_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5614,7 +5700,7 @@ type PipeRequest struct {
 
 func (x *PipeRequest) Reset() {
 	*x = PipeRequest{}
-	mi := &file_agent_proto_msgTypes[103]
+	mi := &file_agent_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5626,7 +5712,7 @@ func (x *PipeRequest) String() string {
 func (*PipeRequest) ProtoMessage() {}
 
 func (x *PipeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[103]
+	mi := &file_agent_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5660,7 +5746,7 @@ type PipeReply struct {
 
 func (x *PipeReply) Reset() {
 	*x = PipeReply{}
-	mi := &file_agent_proto_msgTypes[104]
+	mi := &file_agent_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5672,7 +5758,7 @@ func (x *PipeReply) String() string {
 func (*PipeReply) ProtoMessage() {}
 
 func (x *PipeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[104]
+	mi := &file_agent_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5700,7 +5786,7 @@ type ConnectRequest struct {
 
 func (x *ConnectRequest) Reset() {
 	*x = ConnectRequest{}
-	mi := &file_agent_proto_msgTypes[105]
+	mi := &file_agent_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5712,7 +5798,7 @@ func (x *ConnectRequest) String() string {
 func (*ConnectRequest) ProtoMessage() {}
 
 func (x *ConnectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[105]
+	mi := &file_agent_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5747,7 +5833,7 @@ type ConnectReply struct {
 
 func (x *ConnectReply) Reset() {
 	*x = ConnectReply{}
-	mi := &file_agent_proto_msgTypes[106]
+	mi := &file_agent_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5759,7 +5845,7 @@ func (x *ConnectReply) String() string {
 func (*ConnectReply) ProtoMessage() {}
 
 func (x *ConnectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[106]
+	mi := &file_agent_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5793,7 +5879,7 @@ type InspectRequest struct {
 
 func (x *InspectRequest) Reset() {
 	*x = InspectRequest{}
-	mi := &file_agent_proto_msgTypes[107]
+	mi := &file_agent_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5805,7 +5891,7 @@ func (x *InspectRequest) String() string {
 func (*InspectRequest) ProtoMessage() {}
 
 func (x *InspectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[107]
+	mi := &file_agent_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5837,7 +5923,7 @@ type InspectComponent struct {
 
 func (x *InspectComponent) Reset() {
 	*x = InspectComponent{}
-	mi := &file_agent_proto_msgTypes[108]
+	mi := &file_agent_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5849,7 +5935,7 @@ func (x *InspectComponent) String() string {
 func (*InspectComponent) ProtoMessage() {}
 
 func (x *InspectComponent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[108]
+	mi := &file_agent_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5899,7 +5985,7 @@ type InspectReply struct {
 
 func (x *InspectReply) Reset() {
 	*x = InspectReply{}
-	mi := &file_agent_proto_msgTypes[109]
+	mi := &file_agent_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5911,7 +5997,7 @@ func (x *InspectReply) String() string {
 func (*InspectReply) ProtoMessage() {}
 
 func (x *InspectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[109]
+	mi := &file_agent_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5971,7 +6057,7 @@ type ComponentState struct {
 
 func (x *ComponentState) Reset() {
 	*x = ComponentState{}
-	mi := &file_agent_proto_msgTypes[110]
+	mi := &file_agent_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5983,7 +6069,7 @@ func (x *ComponentState) String() string {
 func (*ComponentState) ProtoMessage() {}
 
 func (x *ComponentState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[110]
+	mi := &file_agent_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6128,7 +6214,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_agent_proto_msgTypes[111]
+	mi := &file_agent_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6140,7 +6226,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[111]
+	mi := &file_agent_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6207,7 +6293,7 @@ type Transaction struct {
 
 func (x *Transaction) Reset() {
 	*x = Transaction{}
-	mi := &file_agent_proto_msgTypes[112]
+	mi := &file_agent_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6219,7 +6305,7 @@ func (x *Transaction) String() string {
 func (*Transaction) ProtoMessage() {}
 
 func (x *Transaction) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[112]
+	mi := &file_agent_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6282,7 +6368,7 @@ type SwapPlan struct {
 
 func (x *SwapPlan) Reset() {
 	*x = SwapPlan{}
-	mi := &file_agent_proto_msgTypes[113]
+	mi := &file_agent_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6294,7 +6380,7 @@ func (x *SwapPlan) String() string {
 func (*SwapPlan) ProtoMessage() {}
 
 func (x *SwapPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[113]
+	mi := &file_agent_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6342,7 +6428,7 @@ type SwapComponent struct {
 
 func (x *SwapComponent) Reset() {
 	*x = SwapComponent{}
-	mi := &file_agent_proto_msgTypes[114]
+	mi := &file_agent_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6354,7 +6440,7 @@ func (x *SwapComponent) String() string {
 func (*SwapComponent) ProtoMessage() {}
 
 func (x *SwapComponent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[114]
+	mi := &file_agent_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6460,7 +6546,7 @@ type Health struct {
 
 func (x *Health) Reset() {
 	*x = Health{}
-	mi := &file_agent_proto_msgTypes[115]
+	mi := &file_agent_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6472,7 +6558,7 @@ func (x *Health) String() string {
 func (*Health) ProtoMessage() {}
 
 func (x *Health) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[115]
+	mi := &file_agent_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6518,7 +6604,7 @@ type SwapEvent struct {
 
 func (x *SwapEvent) Reset() {
 	*x = SwapEvent{}
-	mi := &file_agent_proto_msgTypes[116]
+	mi := &file_agent_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6530,7 +6616,7 @@ func (x *SwapEvent) String() string {
 func (*SwapEvent) ProtoMessage() {}
 
 func (x *SwapEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[116]
+	mi := &file_agent_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6596,7 +6682,7 @@ type SwapOutcome struct {
 
 func (x *SwapOutcome) Reset() {
 	*x = SwapOutcome{}
-	mi := &file_agent_proto_msgTypes[117]
+	mi := &file_agent_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6608,7 +6694,7 @@ func (x *SwapOutcome) String() string {
 func (*SwapOutcome) ProtoMessage() {}
 
 func (x *SwapOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[117]
+	mi := &file_agent_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6671,7 +6757,7 @@ type ComponentOutcome struct {
 
 func (x *ComponentOutcome) Reset() {
 	*x = ComponentOutcome{}
-	mi := &file_agent_proto_msgTypes[118]
+	mi := &file_agent_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6683,7 +6769,7 @@ func (x *ComponentOutcome) String() string {
 func (*ComponentOutcome) ProtoMessage() {}
 
 func (x *ComponentOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[118]
+	mi := &file_agent_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6751,7 +6837,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_agent_proto_msgTypes[119]
+	mi := &file_agent_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6763,7 +6849,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[119]
+	mi := &file_agent_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6783,7 +6869,7 @@ type AcknowledgeRequest struct {
 
 func (x *AcknowledgeRequest) Reset() {
 	*x = AcknowledgeRequest{}
-	mi := &file_agent_proto_msgTypes[120]
+	mi := &file_agent_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6795,7 +6881,7 @@ func (x *AcknowledgeRequest) String() string {
 func (*AcknowledgeRequest) ProtoMessage() {}
 
 func (x *AcknowledgeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[120]
+	mi := &file_agent_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6821,7 +6907,7 @@ type AcknowledgeReply struct {
 
 func (x *AcknowledgeReply) Reset() {
 	*x = AcknowledgeReply{}
-	mi := &file_agent_proto_msgTypes[121]
+	mi := &file_agent_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6833,7 +6919,7 @@ func (x *AcknowledgeReply) String() string {
 func (*AcknowledgeReply) ProtoMessage() {}
 
 func (x *AcknowledgeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[121]
+	mi := &file_agent_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7111,7 +7197,12 @@ const file_agent_proto_rawDesc = "" +
 	"\x14ListProcessesRequest\"|\n" +
 	"\x12ListProcessesReply\x124\n" +
 	"\tprocesses\x18\x01 \x03(\v2\x16.swdt.agent.v1.ProcessR\tprocesses\x120\n" +
-	"\x05taken\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05taken\"&\n" +
+	"\x05taken\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05taken\"C\n" +
+	"\x19ProcessEnvironmentRequest\x12\x10\n" +
+	"\x03pid\x18\x01 \x01(\rR\x03pid\x12\x14\n" +
+	"\x05names\x18\x02 \x03(\tR\x05names\"[\n" +
+	"\x17ProcessEnvironmentReply\x12@\n" +
+	"\tvariables\x18\x01 \x03(\v2\".swdt.agent.v1.EnvironmentVariableR\tvariables\"&\n" +
 	"\x12KillProcessRequest\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\rR\x03pid\"\x12\n" +
 	"\x10KillProcessReply\"\xaf\x01\n" +
@@ -7426,10 +7517,11 @@ const file_agent_proto_rawDesc = "" +
 	"\x0eGetEnvironment\x12$.swdt.agent.v1.GetEnvironmentRequest\x1a\".swdt.agent.v1.GetEnvironmentReply\x12Z\n" +
 	"\x0eSetEnvironment\x12$.swdt.agent.v1.SetEnvironmentRequest\x1a\".swdt.agent.v1.SetEnvironmentReply\x12H\n" +
 	"\bGetHosts\x12\x1e.swdt.agent.v1.GetHostsRequest\x1a\x1c.swdt.agent.v1.GetHostsReply\x12H\n" +
-	"\bSetHosts\x12\x1e.swdt.agent.v1.SetHostsRequest\x1a\x1c.swdt.agent.v1.SetHostsReply2\xe6\x01\n" +
+	"\bSetHosts\x12\x1e.swdt.agent.v1.SetHostsRequest\x1a\x1c.swdt.agent.v1.SetHostsReply2\xc7\x02\n" +
 	"\tProcesses\x12N\n" +
 	"\x04List\x12#.swdt.agent.v1.ListProcessesRequest\x1a!.swdt.agent.v1.ListProcessesReply\x12J\n" +
-	"\x04Kill\x12!.swdt.agent.v1.KillProcessRequest\x1a\x1f.swdt.agent.v1.KillProcessReply\x12=\n" +
+	"\x04Kill\x12!.swdt.agent.v1.KillProcessRequest\x1a\x1f.swdt.agent.v1.KillProcessReply\x12_\n" +
+	"\vEnvironment\x12(.swdt.agent.v1.ProcessEnvironmentRequest\x1a&.swdt.agent.v1.ProcessEnvironmentReply\x12=\n" +
 	"\x03Run\x12\x19.swdt.agent.v1.RunRequest\x1a\x17.swdt.agent.v1.RunReply(\x010\x012\x9b\x01\n" +
 	"\bFeatures\x12F\n" +
 	"\x03Get\x12!.swdt.agent.v1.GetFeaturesRequest\x1a\x1c.swdt.agent.v1.FeaturesReply\x12G\n" +
@@ -7461,7 +7553,7 @@ var (
 )
 
 var file_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 122)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 124)
 var file_agent_proto_goTypes = []any{
 	(Simulation)(0),                    // 0: swdt.agent.v1.Simulation
 	(ServiceState)(0),                  // 1: swdt.agent.v1.ServiceState
@@ -7543,249 +7635,254 @@ var file_agent_proto_goTypes = []any{
 	(*Process)(nil),                    // 77: swdt.agent.v1.Process
 	(*ListProcessesRequest)(nil),       // 78: swdt.agent.v1.ListProcessesRequest
 	(*ListProcessesReply)(nil),         // 79: swdt.agent.v1.ListProcessesReply
-	(*KillProcessRequest)(nil),         // 80: swdt.agent.v1.KillProcessRequest
-	(*KillProcessReply)(nil),           // 81: swdt.agent.v1.KillProcessReply
-	(*RunRequest)(nil),                 // 82: swdt.agent.v1.RunRequest
-	(*RunCommand)(nil),                 // 83: swdt.agent.v1.RunCommand
-	(*TerminalSize)(nil),               // 84: swdt.agent.v1.TerminalSize
-	(*RunReply)(nil),                   // 85: swdt.agent.v1.RunReply
-	(*Feature)(nil),                    // 86: swdt.agent.v1.Feature
-	(*GetFeaturesRequest)(nil),         // 87: swdt.agent.v1.GetFeaturesRequest
-	(*FeaturesReply)(nil),              // 88: swdt.agent.v1.FeaturesReply
-	(*SetFeatureRequest)(nil),          // 89: swdt.agent.v1.SetFeatureRequest
-	(*SetFeatureReply)(nil),            // 90: swdt.agent.v1.SetFeatureReply
-	(*FirewallRule)(nil),               // 91: swdt.agent.v1.FirewallRule
-	(*ListFirewallRulesRequest)(nil),   // 92: swdt.agent.v1.ListFirewallRulesRequest
-	(*ListFirewallRulesReply)(nil),     // 93: swdt.agent.v1.ListFirewallRulesReply
-	(*AddFirewallRuleReply)(nil),       // 94: swdt.agent.v1.AddFirewallRuleReply
-	(*RemoveFirewallRuleRequest)(nil),  // 95: swdt.agent.v1.RemoveFirewallRuleRequest
-	(*RemoveFirewallRuleReply)(nil),    // 96: swdt.agent.v1.RemoveFirewallRuleReply
-	(*EnableFirewallGroupRequest)(nil), // 97: swdt.agent.v1.EnableFirewallGroupRequest
-	(*EnableFirewallGroupReply)(nil),   // 98: swdt.agent.v1.EnableFirewallGroupReply
-	(*ReachRequest)(nil),               // 99: swdt.agent.v1.ReachRequest
-	(*ReachReply)(nil),                 // 100: swdt.agent.v1.ReachReply
-	(*ResolveRequest)(nil),             // 101: swdt.agent.v1.ResolveRequest
-	(*ResolveReply)(nil),               // 102: swdt.agent.v1.ResolveReply
-	(*HTTPGetRequest)(nil),             // 103: swdt.agent.v1.HTTPGetRequest
-	(*HTTPGetReply)(nil),               // 104: swdt.agent.v1.HTTPGetReply
-	(*ListenersRequest)(nil),           // 105: swdt.agent.v1.ListenersRequest
-	(*ListenersReply)(nil),             // 106: swdt.agent.v1.ListenersReply
-	(*Listener)(nil),                   // 107: swdt.agent.v1.Listener
-	(*CRIVersionRequest)(nil),          // 108: swdt.agent.v1.CRIVersionRequest
-	(*CRIVersionReply)(nil),            // 109: swdt.agent.v1.CRIVersionReply
-	(*CRIStatusRequest)(nil),           // 110: swdt.agent.v1.CRIStatusRequest
-	(*CRIStatusReply)(nil),             // 111: swdt.agent.v1.CRIStatusReply
-	(*PipeRequest)(nil),                // 112: swdt.agent.v1.PipeRequest
-	(*PipeReply)(nil),                  // 113: swdt.agent.v1.PipeReply
-	(*ConnectRequest)(nil),             // 114: swdt.agent.v1.ConnectRequest
-	(*ConnectReply)(nil),               // 115: swdt.agent.v1.ConnectReply
-	(*InspectRequest)(nil),             // 116: swdt.agent.v1.InspectRequest
-	(*InspectComponent)(nil),           // 117: swdt.agent.v1.InspectComponent
-	(*InspectReply)(nil),               // 118: swdt.agent.v1.InspectReply
-	(*ComponentState)(nil),             // 119: swdt.agent.v1.ComponentState
-	(*Image)(nil),                      // 120: swdt.agent.v1.Image
-	(*Transaction)(nil),                // 121: swdt.agent.v1.Transaction
-	(*SwapPlan)(nil),                   // 122: swdt.agent.v1.SwapPlan
-	(*SwapComponent)(nil),              // 123: swdt.agent.v1.SwapComponent
-	(*Health)(nil),                     // 124: swdt.agent.v1.Health
-	(*SwapEvent)(nil),                  // 125: swdt.agent.v1.SwapEvent
-	(*SwapOutcome)(nil),                // 126: swdt.agent.v1.SwapOutcome
-	(*ComponentOutcome)(nil),           // 127: swdt.agent.v1.ComponentOutcome
-	(*ResumeRequest)(nil),              // 128: swdt.agent.v1.ResumeRequest
-	(*AcknowledgeRequest)(nil),         // 129: swdt.agent.v1.AcknowledgeRequest
-	(*AcknowledgeReply)(nil),           // 130: swdt.agent.v1.AcknowledgeReply
-	(*durationpb.Duration)(nil),        // 131: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),      // 132: google.protobuf.Timestamp
+	(*ProcessEnvironmentRequest)(nil),  // 80: swdt.agent.v1.ProcessEnvironmentRequest
+	(*ProcessEnvironmentReply)(nil),    // 81: swdt.agent.v1.ProcessEnvironmentReply
+	(*KillProcessRequest)(nil),         // 82: swdt.agent.v1.KillProcessRequest
+	(*KillProcessReply)(nil),           // 83: swdt.agent.v1.KillProcessReply
+	(*RunRequest)(nil),                 // 84: swdt.agent.v1.RunRequest
+	(*RunCommand)(nil),                 // 85: swdt.agent.v1.RunCommand
+	(*TerminalSize)(nil),               // 86: swdt.agent.v1.TerminalSize
+	(*RunReply)(nil),                   // 87: swdt.agent.v1.RunReply
+	(*Feature)(nil),                    // 88: swdt.agent.v1.Feature
+	(*GetFeaturesRequest)(nil),         // 89: swdt.agent.v1.GetFeaturesRequest
+	(*FeaturesReply)(nil),              // 90: swdt.agent.v1.FeaturesReply
+	(*SetFeatureRequest)(nil),          // 91: swdt.agent.v1.SetFeatureRequest
+	(*SetFeatureReply)(nil),            // 92: swdt.agent.v1.SetFeatureReply
+	(*FirewallRule)(nil),               // 93: swdt.agent.v1.FirewallRule
+	(*ListFirewallRulesRequest)(nil),   // 94: swdt.agent.v1.ListFirewallRulesRequest
+	(*ListFirewallRulesReply)(nil),     // 95: swdt.agent.v1.ListFirewallRulesReply
+	(*AddFirewallRuleReply)(nil),       // 96: swdt.agent.v1.AddFirewallRuleReply
+	(*RemoveFirewallRuleRequest)(nil),  // 97: swdt.agent.v1.RemoveFirewallRuleRequest
+	(*RemoveFirewallRuleReply)(nil),    // 98: swdt.agent.v1.RemoveFirewallRuleReply
+	(*EnableFirewallGroupRequest)(nil), // 99: swdt.agent.v1.EnableFirewallGroupRequest
+	(*EnableFirewallGroupReply)(nil),   // 100: swdt.agent.v1.EnableFirewallGroupReply
+	(*ReachRequest)(nil),               // 101: swdt.agent.v1.ReachRequest
+	(*ReachReply)(nil),                 // 102: swdt.agent.v1.ReachReply
+	(*ResolveRequest)(nil),             // 103: swdt.agent.v1.ResolveRequest
+	(*ResolveReply)(nil),               // 104: swdt.agent.v1.ResolveReply
+	(*HTTPGetRequest)(nil),             // 105: swdt.agent.v1.HTTPGetRequest
+	(*HTTPGetReply)(nil),               // 106: swdt.agent.v1.HTTPGetReply
+	(*ListenersRequest)(nil),           // 107: swdt.agent.v1.ListenersRequest
+	(*ListenersReply)(nil),             // 108: swdt.agent.v1.ListenersReply
+	(*Listener)(nil),                   // 109: swdt.agent.v1.Listener
+	(*CRIVersionRequest)(nil),          // 110: swdt.agent.v1.CRIVersionRequest
+	(*CRIVersionReply)(nil),            // 111: swdt.agent.v1.CRIVersionReply
+	(*CRIStatusRequest)(nil),           // 112: swdt.agent.v1.CRIStatusRequest
+	(*CRIStatusReply)(nil),             // 113: swdt.agent.v1.CRIStatusReply
+	(*PipeRequest)(nil),                // 114: swdt.agent.v1.PipeRequest
+	(*PipeReply)(nil),                  // 115: swdt.agent.v1.PipeReply
+	(*ConnectRequest)(nil),             // 116: swdt.agent.v1.ConnectRequest
+	(*ConnectReply)(nil),               // 117: swdt.agent.v1.ConnectReply
+	(*InspectRequest)(nil),             // 118: swdt.agent.v1.InspectRequest
+	(*InspectComponent)(nil),           // 119: swdt.agent.v1.InspectComponent
+	(*InspectReply)(nil),               // 120: swdt.agent.v1.InspectReply
+	(*ComponentState)(nil),             // 121: swdt.agent.v1.ComponentState
+	(*Image)(nil),                      // 122: swdt.agent.v1.Image
+	(*Transaction)(nil),                // 123: swdt.agent.v1.Transaction
+	(*SwapPlan)(nil),                   // 124: swdt.agent.v1.SwapPlan
+	(*SwapComponent)(nil),              // 125: swdt.agent.v1.SwapComponent
+	(*Health)(nil),                     // 126: swdt.agent.v1.Health
+	(*SwapEvent)(nil),                  // 127: swdt.agent.v1.SwapEvent
+	(*SwapOutcome)(nil),                // 128: swdt.agent.v1.SwapOutcome
+	(*ComponentOutcome)(nil),           // 129: swdt.agent.v1.ComponentOutcome
+	(*ResumeRequest)(nil),              // 130: swdt.agent.v1.ResumeRequest
+	(*AcknowledgeRequest)(nil),         // 131: swdt.agent.v1.AcknowledgeRequest
+	(*AcknowledgeReply)(nil),           // 132: swdt.agent.v1.AcknowledgeReply
+	(*durationpb.Duration)(nil),        // 133: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),      // 134: google.protobuf.Timestamp
 }
 var file_agent_proto_depIdxs = []int32{
-	131, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
+	133, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
 	0,   // 1: swdt.agent.v1.FactsReply.simulated:type_name -> swdt.agent.v1.Simulation
-	132, // 2: swdt.agent.v1.FactsReply.time:type_name -> google.protobuf.Timestamp
+	134, // 2: swdt.agent.v1.FactsReply.time:type_name -> google.protobuf.Timestamp
 	1,   // 3: swdt.agent.v1.ServiceStatus.state:type_name -> swdt.agent.v1.ServiceState
-	132, // 4: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
-	131, // 5: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
-	131, // 6: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
+	134, // 4: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
+	133, // 5: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
+	133, // 6: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
 	2,   // 7: swdt.agent.v1.ServiceConfig.start_type:type_name -> swdt.agent.v1.StartType
 	18,  // 8: swdt.agent.v1.ServiceConfig.recovery:type_name -> swdt.agent.v1.Recovery
 	17,  // 9: swdt.agent.v1.ListServicesReply.services:type_name -> swdt.agent.v1.ServiceStatus
 	17,  // 10: swdt.agent.v1.ServiceReply.status:type_name -> swdt.agent.v1.ServiceStatus
 	19,  // 11: swdt.agent.v1.ServiceReply.config:type_name -> swdt.agent.v1.ServiceConfig
 	24,  // 12: swdt.agent.v1.ServiceReply.program:type_name -> swdt.agent.v1.ServiceProgram
-	131, // 13: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
-	131, // 14: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
+	133, // 13: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
+	133, // 14: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
 	30,  // 15: swdt.agent.v1.RegistrySetRequest.value:type_name -> swdt.agent.v1.RegistryValue
 	30,  // 16: swdt.agent.v1.RegistryListReply.values:type_name -> swdt.agent.v1.RegistryValue
-	132, // 17: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
+	134, // 17: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
 	38,  // 18: swdt.agent.v1.ListFilesReply.entries:type_name -> swdt.agent.v1.FileInfo
-	132, // 19: swdt.agent.v1.TailRequest.since:type_name -> google.protobuf.Timestamp
+	134, // 19: swdt.agent.v1.TailRequest.since:type_name -> google.protobuf.Timestamp
 	48,  // 20: swdt.agent.v1.TailRequest.from:type_name -> swdt.agent.v1.TailPlace
 	48,  // 21: swdt.agent.v1.TailRequest.copies:type_name -> swdt.agent.v1.TailPlace
 	3,   // 22: swdt.agent.v1.TailReply.event:type_name -> swdt.agent.v1.TailEvent
 	48,  // 23: swdt.agent.v1.TailReply.place:type_name -> swdt.agent.v1.TailPlace
-	132, // 24: swdt.agent.v1.TailReply.written:type_name -> google.protobuf.Timestamp
+	134, // 24: swdt.agent.v1.TailReply.written:type_name -> google.protobuf.Timestamp
 	50,  // 25: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
-	132, // 26: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
+	134, // 26: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
 	53,  // 27: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
-	132, // 28: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
-	131, // 29: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
+	134, // 28: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
+	133, // 29: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
 	67,  // 30: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
 	67,  // 31: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
 	72,  // 32: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
 	72,  // 33: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
-	132, // 34: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
-	131, // 35: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
+	134, // 34: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
+	133, // 35: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
 	77,  // 36: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
-	132, // 37: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
-	83,  // 38: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
-	84,  // 39: swdt.agent.v1.RunRequest.resize:type_name -> swdt.agent.v1.TerminalSize
-	84,  // 40: swdt.agent.v1.RunCommand.terminal:type_name -> swdt.agent.v1.TerminalSize
-	4,   // 41: swdt.agent.v1.Feature.state:type_name -> swdt.agent.v1.FeatureState
-	86,  // 42: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
-	91,  // 43: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
-	131, // 44: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
-	5,   // 45: swdt.agent.v1.ReachReply.outcome:type_name -> swdt.agent.v1.ReachOutcome
-	131, // 46: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
-	107, // 47: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
-	117, // 48: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
-	119, // 49: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
-	121, // 50: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
-	10,  // 51: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
-	17,  // 52: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
-	19,  // 53: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
-	120, // 54: swdt.agent.v1.ComponentState.running:type_name -> swdt.agent.v1.Image
-	120, // 55: swdt.agent.v1.ComponentState.starts:type_name -> swdt.agent.v1.Image
-	24,  // 56: swdt.agent.v1.ComponentState.program:type_name -> swdt.agent.v1.ServiceProgram
-	132, // 57: swdt.agent.v1.Image.started:type_name -> google.protobuf.Timestamp
-	132, // 58: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
-	6,   // 59: swdt.agent.v1.Transaction.state:type_name -> swdt.agent.v1.SwapState
-	126, // 60: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	123, // 61: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
-	124, // 62: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
-	131, // 63: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
-	131, // 64: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
-	131, // 65: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
-	131, // 66: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
-	132, // 67: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
-	6,   // 68: swdt.agent.v1.SwapEvent.state:type_name -> swdt.agent.v1.SwapState
-	126, // 69: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	7,   // 70: swdt.agent.v1.SwapOutcome.result:type_name -> swdt.agent.v1.SwapResult
-	127, // 71: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
-	131, // 72: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
-	8,   // 73: swdt.agent.v1.ComponentOutcome.action:type_name -> swdt.agent.v1.SwapAction
-	17,  // 74: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
-	131, // 75: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
-	131, // 76: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
-	9,   // 77: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
-	11,  // 78: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
-	13,  // 79: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
-	15,  // 80: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
-	20,  // 81: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
-	22,  // 82: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
-	19,  // 83: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
-	19,  // 84: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
-	25,  // 85: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
-	27,  // 86: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
-	28,  // 87: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
-	31,  // 88: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
-	32,  // 89: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
-	34,  // 90: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
-	36,  // 91: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
-	39,  // 92: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
-	40,  // 93: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
-	42,  // 94: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
-	44,  // 95: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
-	46,  // 96: swdt.agent.v1.Files.Tail:input_type -> swdt.agent.v1.TailRequest
-	49,  // 97: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
-	52,  // 98: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
-	55,  // 99: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
-	57,  // 100: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
-	59,  // 101: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
-	61,  // 102: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
-	63,  // 103: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
-	65,  // 104: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
-	68,  // 105: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
-	70,  // 106: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
-	73,  // 107: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
-	75,  // 108: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
-	78,  // 109: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
-	80,  // 110: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
-	82,  // 111: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
-	87,  // 112: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
-	89,  // 113: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
-	92,  // 114: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
-	91,  // 115: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
-	95,  // 116: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
-	97,  // 117: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
-	99,  // 118: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
-	101, // 119: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
-	103, // 120: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
-	105, // 121: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
-	108, // 122: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
-	110, // 123: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
-	112, // 124: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
-	114, // 125: swdt.agent.v1.Network.Connect:input_type -> swdt.agent.v1.ConnectRequest
-	116, // 126: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
-	122, // 127: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
-	128, // 128: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
-	129, // 129: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
-	10,  // 130: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
-	12,  // 131: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
-	14,  // 132: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
-	16,  // 133: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
-	21,  // 134: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
-	23,  // 135: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
-	23,  // 136: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
-	23,  // 137: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
-	26,  // 138: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
-	23,  // 139: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
-	29,  // 140: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
-	30,  // 141: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
-	33,  // 142: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
-	35,  // 143: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
-	37,  // 144: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
-	38,  // 145: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
-	41,  // 146: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
-	43,  // 147: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
-	45,  // 148: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
-	47,  // 149: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
-	51,  // 150: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
-	54,  // 151: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
-	56,  // 152: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
-	58,  // 153: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
-	60,  // 154: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
-	62,  // 155: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
-	64,  // 156: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
-	66,  // 157: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
-	69,  // 158: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
-	71,  // 159: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
-	74,  // 160: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
-	76,  // 161: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
-	79,  // 162: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
-	81,  // 163: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
-	85,  // 164: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
-	88,  // 165: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
-	90,  // 166: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
-	93,  // 167: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
-	94,  // 168: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
-	96,  // 169: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
-	98,  // 170: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
-	100, // 171: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
-	102, // 172: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
-	104, // 173: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
-	106, // 174: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
-	109, // 175: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
-	111, // 176: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
-	113, // 177: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
-	115, // 178: swdt.agent.v1.Network.Connect:output_type -> swdt.agent.v1.ConnectReply
-	118, // 179: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
-	125, // 180: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
-	125, // 181: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
-	130, // 182: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
-	130, // [130:183] is the sub-list for method output_type
-	77,  // [77:130] is the sub-list for method input_type
-	77,  // [77:77] is the sub-list for extension type_name
-	77,  // [77:77] is the sub-list for extension extendee
-	0,   // [0:77] is the sub-list for field type_name
+	134, // 37: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
+	67,  // 38: swdt.agent.v1.ProcessEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
+	85,  // 39: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
+	86,  // 40: swdt.agent.v1.RunRequest.resize:type_name -> swdt.agent.v1.TerminalSize
+	86,  // 41: swdt.agent.v1.RunCommand.terminal:type_name -> swdt.agent.v1.TerminalSize
+	4,   // 42: swdt.agent.v1.Feature.state:type_name -> swdt.agent.v1.FeatureState
+	88,  // 43: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
+	93,  // 44: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
+	133, // 45: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
+	5,   // 46: swdt.agent.v1.ReachReply.outcome:type_name -> swdt.agent.v1.ReachOutcome
+	133, // 47: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
+	109, // 48: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
+	119, // 49: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
+	121, // 50: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
+	123, // 51: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
+	10,  // 52: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
+	17,  // 53: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
+	19,  // 54: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
+	122, // 55: swdt.agent.v1.ComponentState.running:type_name -> swdt.agent.v1.Image
+	122, // 56: swdt.agent.v1.ComponentState.starts:type_name -> swdt.agent.v1.Image
+	24,  // 57: swdt.agent.v1.ComponentState.program:type_name -> swdt.agent.v1.ServiceProgram
+	134, // 58: swdt.agent.v1.Image.started:type_name -> google.protobuf.Timestamp
+	134, // 59: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
+	6,   // 60: swdt.agent.v1.Transaction.state:type_name -> swdt.agent.v1.SwapState
+	128, // 61: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	125, // 62: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
+	126, // 63: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
+	133, // 64: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
+	133, // 65: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
+	133, // 66: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
+	133, // 67: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
+	134, // 68: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
+	6,   // 69: swdt.agent.v1.SwapEvent.state:type_name -> swdt.agent.v1.SwapState
+	128, // 70: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	7,   // 71: swdt.agent.v1.SwapOutcome.result:type_name -> swdt.agent.v1.SwapResult
+	129, // 72: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
+	133, // 73: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
+	8,   // 74: swdt.agent.v1.ComponentOutcome.action:type_name -> swdt.agent.v1.SwapAction
+	17,  // 75: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
+	133, // 76: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
+	133, // 77: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
+	9,   // 78: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
+	11,  // 79: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
+	13,  // 80: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
+	15,  // 81: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
+	20,  // 82: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
+	22,  // 83: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
+	19,  // 84: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
+	19,  // 85: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
+	25,  // 86: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
+	27,  // 87: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
+	28,  // 88: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
+	31,  // 89: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
+	32,  // 90: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
+	34,  // 91: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
+	36,  // 92: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
+	39,  // 93: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
+	40,  // 94: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
+	42,  // 95: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
+	44,  // 96: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
+	46,  // 97: swdt.agent.v1.Files.Tail:input_type -> swdt.agent.v1.TailRequest
+	49,  // 98: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
+	52,  // 99: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
+	55,  // 100: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
+	57,  // 101: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
+	59,  // 102: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
+	61,  // 103: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
+	63,  // 104: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
+	65,  // 105: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
+	68,  // 106: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
+	70,  // 107: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
+	73,  // 108: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
+	75,  // 109: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
+	78,  // 110: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
+	82,  // 111: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
+	80,  // 112: swdt.agent.v1.Processes.Environment:input_type -> swdt.agent.v1.ProcessEnvironmentRequest
+	84,  // 113: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
+	89,  // 114: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
+	91,  // 115: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
+	94,  // 116: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
+	93,  // 117: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
+	97,  // 118: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
+	99,  // 119: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
+	101, // 120: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
+	103, // 121: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
+	105, // 122: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
+	107, // 123: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
+	110, // 124: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
+	112, // 125: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
+	114, // 126: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
+	116, // 127: swdt.agent.v1.Network.Connect:input_type -> swdt.agent.v1.ConnectRequest
+	118, // 128: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
+	124, // 129: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
+	130, // 130: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
+	131, // 131: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
+	10,  // 132: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
+	12,  // 133: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
+	14,  // 134: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
+	16,  // 135: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
+	21,  // 136: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
+	23,  // 137: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
+	23,  // 138: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
+	23,  // 139: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
+	26,  // 140: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
+	23,  // 141: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
+	29,  // 142: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
+	30,  // 143: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
+	33,  // 144: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
+	35,  // 145: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
+	37,  // 146: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
+	38,  // 147: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
+	41,  // 148: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
+	43,  // 149: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
+	45,  // 150: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
+	47,  // 151: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
+	51,  // 152: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
+	54,  // 153: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
+	56,  // 154: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
+	58,  // 155: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
+	60,  // 156: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
+	62,  // 157: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
+	64,  // 158: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
+	66,  // 159: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
+	69,  // 160: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
+	71,  // 161: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
+	74,  // 162: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
+	76,  // 163: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
+	79,  // 164: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
+	83,  // 165: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
+	81,  // 166: swdt.agent.v1.Processes.Environment:output_type -> swdt.agent.v1.ProcessEnvironmentReply
+	87,  // 167: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
+	90,  // 168: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
+	92,  // 169: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
+	95,  // 170: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
+	96,  // 171: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
+	98,  // 172: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
+	100, // 173: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
+	102, // 174: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
+	104, // 175: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
+	106, // 176: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
+	108, // 177: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
+	111, // 178: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
+	113, // 179: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
+	115, // 180: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
+	117, // 181: swdt.agent.v1.Network.Connect:output_type -> swdt.agent.v1.ConnectReply
+	120, // 182: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
+	127, // 183: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
+	127, // 184: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
+	132, // 185: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
+	132, // [132:186] is the sub-list for method output_type
+	78,  // [78:132] is the sub-list for method input_type
+	78,  // [78:78] is the sub-list for extension type_name
+	78,  // [78:78] is the sub-list for extension extendee
+	0,   // [0:78] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -7799,7 +7896,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   122,
+			NumMessages:   124,
 			NumExtensions: 0,
 			NumServices:   10,
 		},

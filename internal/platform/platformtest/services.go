@@ -48,7 +48,7 @@ func testServices(t *testing.T, fixture func(*testing.T) Fixture) {
 		"MissingExecutable": serviceMissingExecutable, "Crash": serviceCrash, "HangOnStop": serviceHangOnStop,
 		"SpecificExitCode": serviceSpecificExit, "Dependents": serviceDependents, "Dependencies": serviceDependencies,
 		"DeleteRunning": serviceDeleteRunning, "Recovery": serviceRecovery, "Restart": serviceRestart,
-		"RestartForEver":     serviceRestartForEver,
+		"RestartForEver": serviceRestartForEver, "OwnEnvironment": serviceEnvironment,
 		"ExecutableIsLocked": serviceExecutableIsLocked,
 	}
 	for _, name := range slices.Sorted(maps.Keys(tests)) {

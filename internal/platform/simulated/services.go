@@ -318,7 +318,16 @@ func (m *Machine) HoldService(name string) (release func(), err error) {
 func (s *service) forgetIfDeleted() {
 	if s.deleting && s.opened == 0 && s.state == platform.Stopped && s.m.services[fold(s.config.Name)] == s {
 		delete(s.m.services, fold(s.config.Name))
+		s.m.forgetKey(s.config.Name)
 		s.m.notify()
+	}
+}
+
+// forgetKey removes a deleted service's key with all values, as the SCM does when the last handle closes (ReactOS,
+// base/system/services/rpcserver.c, RCloseServiceHandle).
+func (m *Machine) forgetKey(name string) {
+	if services, err := m.registry.find(strings.TrimSuffix(servicesKey, `\`)); err == nil {
+		delete(services.keys, fold(name))
 	}
 }
 
