@@ -14,7 +14,8 @@
 //   - kubelet.go, address.go, recovery.go, kubeletconfig.go: the kubelet service and its configuration
 //   - kubeadm.go, configuration.go, token.go, credentials.go: becoming a node
 //   - ready.go: the Node object
-//   - reset.go, leave.go, containers.go: undoing a join
+//   - proxy.go: the variables of the services
+//   - reset.go, leave.go, containers.go, networks.go: undoing a join
 //   - failed.go: the likely cause of a failure
 package join
 
@@ -93,6 +94,7 @@ const (
 	stepJoin              = "join"
 	stepKubelet           = "kubelet"
 	stepNode              = "node"
+	stepNetworks          = "HNS networks"
 	stepRecord            = "record"
 )
 

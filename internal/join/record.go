@@ -34,6 +34,8 @@ type record struct {
 	Path     []string        `json:"path,omitempty"`
 	Hosts    []hostsRecord   `json:"hosts,omitempty"`
 	Firewall []string        `json:"firewall,omitempty"`
+	// NetworksBefore are the HNS networks before the join; nil: not recorded.
+	NetworksBefore *[]networkRecord `json:"networksBefore,omitempty"`
 	// PortsBefore are the dynamic TCP ports before the join; nil: the join has not changed them.
 	PortsBefore *portRange `json:"portsBefore,omitempty"`
 	// Ranges are the address ranges of the cluster's Services and pods, if a proxy is set.
@@ -81,6 +83,12 @@ type registration struct {
 	Dependencies []string `json:"dependencies,omitempty"`
 	// Recovery is nil if the machine did not report it.
 	Recovery *recoveryRecord `json:"recovery,omitempty"`
+}
+
+// networkRecord is a network of the Host Network Service.
+type networkRecord struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
 }
 
 // hostsRecord is a name of the hosts file, and the address that the file gave it before the join;
