@@ -18,7 +18,9 @@ type podNetworks struct{ *joining }
 
 func (s *podNetworks) Name() string { return stepNetworks }
 
-func (s *podNetworks) Plan(context.Context, *node.Node) (plan.Change, error) { return plan.Change{}, nil }
+func (s *podNetworks) Plan(context.Context, *node.Node) (plan.Change, error) {
+	return plan.Change{}, nil
+}
 
 func (s *podNetworks) Apply(context.Context, *node.Node, ui.Reporter) (plan.Outcome, error) {
 	return plan.Outcome{}, nil

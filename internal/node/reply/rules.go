@@ -66,6 +66,7 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"ServiceConfig.account":            line(shortText),
 		"ServiceConfig.dependencies":       list(1<<10, line(shortText)),
 		"Recovery.restarts":                list(1<<10, anything),
+		"Recovery.actions":                 list(1<<10, anything),
 		"ServiceReply.dependents":          list(1<<12, line(shortText)),
 		"ServiceProgram.command_line":      text(longText),
 		"ServiceProgram.wrappers":          list(1<<4, line(shortText)),
