@@ -81,6 +81,8 @@ type registration struct {
 	CommandLine  string   `json:"commandLine"`
 	StartType    string   `json:"startType"`
 	Dependencies []string `json:"dependencies,omitempty"`
+	DisplayName  string   `json:"displayName,omitempty"`
+	Description  string   `json:"description,omitempty"`
 	// Recovery is nil if the machine did not report it.
 	Recovery *recoveryRecord `json:"recovery,omitempty"`
 }

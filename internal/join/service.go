@@ -142,7 +142,8 @@ func registered(is *agentv1.ServiceReply) *registration {
 	}
 	c := is.GetConfig()
 	return &registration{CommandLine: c.GetCommandLine(), StartType: word.Of(c.GetStartType()),
-		Dependencies: c.GetDependencies(), Recovery: recoveryBefore(c.GetRecovery())}
+		Dependencies: c.GetDependencies(), DisplayName: c.GetDisplayName(), Description: c.GetDescription(),
+		Recovery: recoveryBefore(c.GetRecovery())}
 }
 
 // restart stops a service, with the services that depend on it, and starts the service again. It
@@ -252,9 +253,11 @@ func unregister(ctx context.Context, n *node.Node, name string) error {
 	})
 }
 
+// registerAsBefore restores a registration. A description stays if the service had none.
 func registerAsBefore(ctx context.Context, n *node.Node, name string, b registration) error {
 	_, err := n.Services.Configure(ctx, &agentv1.ServiceConfig{
-		Name: name, CommandLine: b.CommandLine, Dependencies: b.Dependencies,
+		Name: name, CommandLine: b.CommandLine, DisplayName: b.DisplayName, Description: b.Description,
+		Dependencies: b.Dependencies, NoDependencies: len(b.Dependencies) == 0,
 		StartType: word.Value[agentv1.StartType](b.StartType), Recovery: b.Recovery.message(),
 	})
 	return err

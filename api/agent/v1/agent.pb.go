@@ -1177,17 +1177,18 @@ func (x *RecoveryAction) GetAfter() *durationpb.Duration {
 }
 
 type ServiceConfig struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	DisplayName   string                 `protobuf:"bytes,2,opt,name=display_name,json=displayName,proto3" json:"display_name,omitempty"`
-	Description   string                 `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
-	CommandLine   string                 `protobuf:"bytes,4,opt,name=command_line,json=commandLine,proto3" json:"command_line,omitempty"`
-	StartType     StartType              `protobuf:"varint,5,opt,name=start_type,json=startType,proto3,enum=swdt.agent.v1.StartType" json:"start_type,omitempty"`
-	Account       string                 `protobuf:"bytes,6,opt,name=account,proto3" json:"account,omitempty"`
-	Dependencies  []string               `protobuf:"bytes,7,rep,name=dependencies,proto3" json:"dependencies,omitempty"`
-	Recovery      *Recovery              `protobuf:"bytes,8,opt,name=recovery,proto3" json:"recovery,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Name           string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	DisplayName    string                 `protobuf:"bytes,2,opt,name=display_name,json=displayName,proto3" json:"display_name,omitempty"`
+	Description    string                 `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
+	CommandLine    string                 `protobuf:"bytes,4,opt,name=command_line,json=commandLine,proto3" json:"command_line,omitempty"`
+	StartType      StartType              `protobuf:"varint,5,opt,name=start_type,json=startType,proto3,enum=swdt.agent.v1.StartType" json:"start_type,omitempty"`
+	Account        string                 `protobuf:"bytes,6,opt,name=account,proto3" json:"account,omitempty"`
+	Dependencies   []string               `protobuf:"bytes,7,rep,name=dependencies,proto3" json:"dependencies,omitempty"`
+	Recovery       *Recovery              `protobuf:"bytes,8,opt,name=recovery,proto3" json:"recovery,omitempty"`
+	NoDependencies bool                   `protobuf:"varint,9,opt,name=no_dependencies,json=noDependencies,proto3" json:"no_dependencies,omitempty"` // Configure: remove all dependencies
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ServiceConfig) Reset() {
@@ -1269,6 +1270,13 @@ func (x *ServiceConfig) GetRecovery() *Recovery {
 		return x.Recovery
 	}
 	return nil
+}
+
+func (x *ServiceConfig) GetNoDependencies() bool {
+	if x != nil {
+		return x.NoDependencies
+	}
+	return false
 }
 
 type ListServicesRequest struct {
@@ -7086,7 +7094,7 @@ const file_agent_proto_rawDesc = "" +
 	"\aactions\x18\x06 \x03(\v2\x1d.swdt.agent.v1.RecoveryActionR\aactions\"r\n" +
 	"\x0eRecoveryAction\x12/\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1b.swdt.agent.v1.RecoveryKindR\x04kind\x12/\n" +
-	"\x05after\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05after\"\xb7\x02\n" +
+	"\x05after\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05after\"\xe0\x02\n" +
 	"\rServiceConfig\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12 \n" +
@@ -7096,7 +7104,8 @@ const file_agent_proto_rawDesc = "" +
 	"start_type\x18\x05 \x01(\x0e2\x18.swdt.agent.v1.StartTypeR\tstartType\x12\x18\n" +
 	"\aaccount\x18\x06 \x01(\tR\aaccount\x12\"\n" +
 	"\fdependencies\x18\a \x03(\tR\fdependencies\x123\n" +
-	"\brecovery\x18\b \x01(\v2\x17.swdt.agent.v1.RecoveryR\brecovery\"\x15\n" +
+	"\brecovery\x18\b \x01(\v2\x17.swdt.agent.v1.RecoveryR\brecovery\x12'\n" +
+	"\x0fno_dependencies\x18\t \x01(\bR\x0enoDependencies\"\x15\n" +
 	"\x13ListServicesRequest\"M\n" +
 	"\x11ListServicesReply\x128\n" +
 	"\bservices\x18\x01 \x03(\v2\x1c.swdt.agent.v1.ServiceStatusR\bservices\"'\n" +

@@ -72,6 +72,9 @@ func PlatformConfig(c *agentv1.ServiceConfig) platform.ServiceConfig {
 		Account:      c.GetAccount(),
 		Dependencies: c.GetDependencies(),
 	}
+	if c.GetNoDependencies() {
+		config.Dependencies = []string{}
+	}
 	if r := c.GetRecovery(); r != nil {
 		config.Recovery = &platform.Recovery{
 			Reset: r.GetReset_().AsDuration(), RepeatLast: r.GetRepeatLast(), OnErrorExit: r.GetOnErrorExit(),
