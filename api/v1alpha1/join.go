@@ -55,9 +55,10 @@ type ContainerdCNI struct {
 
 // Proxy is a proxy of the services of a node.
 type Proxy struct {
-	// HTTP and HTTPS are the proxies for http and https, such as
-	// http://proxy.example.com:3128.
-	HTTP  string `yaml:"http,omitempty"`
+	// HTTP is the proxy for http://, such as http://proxy.example.com:3128.
+	HTTP string `yaml:"http,omitempty"`
+	// HTTPS is the proxy for https://, which pulls of images and the API server
+	// use.
 	HTTPS string `yaml:"https,omitempty"`
 	// NoProxy are hosts, domains (.example.com) and address ranges that are reached
 	// without the proxy. swdt adds the API server and the cluster's Services and

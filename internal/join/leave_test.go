@@ -20,7 +20,7 @@ func TestJoinLeaveAndJoinAnotherCluster(t *testing.T) {
 		l := newLab(t)
 		l.planted(platform.ServiceConfig{Name: "kubelet", CommandLine: `C:\mine\kubelet.exe`,
 			DisplayName: "Another's kubelet", Description: "Of another program.", Recovery: &platform.Recovery{
-			Actions: []platform.RecoveryAction{{Kind: platform.RecoverByCommand, After: time.Second}}}})
+				Actions: []platform.RecoveryAction{{Kind: platform.RecoverByCommand, After: time.Second}}}})
 		l.spec().Proxy = &v1alpha1.Proxy{HTTPS: "http://proxy.example:3128"}
 		before := l.state()
 		for _, network := range []string{"Calico", "External"} {
