@@ -39,11 +39,11 @@ func (s *containerdService) wanted() *agentv1.ServiceConfig {
 }
 
 func (s *containerdService) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	is, change, err := s.compareRegistration(ctx, n, s.wanted())
+	r, err := load(ctx, n)
 	if err != nil {
 		return plan.Change{}, err
 	}
-	r, err := load(ctx, n)
+	is, change, err := s.compareRegistration(ctx, n, r, s.wanted())
 	if err != nil {
 		return plan.Change{}, err
 	}

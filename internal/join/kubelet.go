@@ -87,36 +87,37 @@ func (j *joining) nodeIP() string {
 }
 
 func (s *kubeletService) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
-	if err := s.sameName(ctx, n); err != nil {
+	r, err := s.sameName(ctx, n)
+	if err != nil {
 		return plan.Change{}, err
 	}
 	wanted, err := s.wantedKubelet(ctx, n)
 	if err != nil {
 		return plan.Change{}, err
 	}
-	is, change, err := s.compareRegistration(ctx, n, wanted)
+	is, change, err := s.compareRegistration(ctx, n, r, wanted)
 	if is == nil && s.source != "" {
 		change.Summary += ", for a node at " + s.source
 	}
 	return change, err
 }
 
-// sameName returns an error if the machine has joined under another name than the name in the node
+// sameName returns the record. It returns an error if the machine has joined under another name than the name in the node
 // file.
-func (s *kubeletService) sameName(ctx context.Context, n *node.Node) error {
+func (s *kubeletService) sameName(ctx context.Context, n *node.Node) (record, error) {
 	name, err := s.nodeName(ctx, n)
 	if err != nil {
-		return err
+		return record{}, err
 	}
 	r, err := load(ctx, n)
 	if err != nil {
-		return err
+		return record{}, err
 	}
 	if (r.Joined || r.Joining) && r.Node != name {
-		return fmt.Errorf("the machine has joined as %s and the node file names it %s: a node keeps its name; run "+
+		return record{}, fmt.Errorf("the machine has joined as %s and the node file names it %s: a node keeps its name; run "+
 			"`swdt reset` first", r.Node, name)
 	}
-	return nil
+	return r, nil
 }
 
 func (s *kubeletService) Apply(ctx context.Context, n *node.Node, _ ui.Reporter) (plan.Outcome, error) {
@@ -164,7 +165,7 @@ func (s *kubelet) Plan(ctx context.Context, n *node.Node) (plan.Change, error) {
 	if err != nil {
 		return plan.Change{}, err
 	}
-	_, change, err := s.compareRegistration(ctx, n, wanted)
+	_, change, err := s.compareRegistration(ctx, n, r, wanted)
 	if err != nil {
 		return plan.Change{}, err
 	}

@@ -207,20 +207,21 @@ func (c environmentChange) summary(service string) string {
 
 // environmentChange compares a service's own environment with the wanted variables. Those that an earlier run has set and
 // that are no longer wanted get the values that they had before.
-func (j *joining) environmentChange(ctx context.Context, n *node.Node, service string) (c environmentChange, err error) {
+func (j *joining) environmentChange(ctx context.Context, n *node.Node, r record, service string) (
+	c environmentChange, err error) {
 	wanted, err := j.proxyVariables(ctx, n)
 	if err != nil {
 		return c, err
 	}
-	r, err := load(ctx, n)
-	if err != nil {
-		return c, err
+	ours := r.service(service).variables()
+	if len(wanted)+len(ours) == 0 { // one question less of each run without a proxy
+		return c, nil
 	}
 	is, err := environmentOf(ctx, n, service)
 	if err != nil {
 		return c, err
 	}
-	return is.change(wanted, r.service(service).variables()), nil
+	return is.change(wanted, ours), nil
 }
 
 func (e environment) change(wanted map[string]string, ours []variableRecord) environmentChange {

@@ -84,7 +84,11 @@ func (j *joining) register(ctx context.Context, n *node.Node, wanted *agentv1.Se
 			return err
 		}
 	}
-	variables, err := j.environmentChange(ctx, n, name)
+	r, err := load(ctx, n)
+	if err != nil {
+		return err
+	}
+	variables, err := j.environmentChange(ctx, n, r, name)
 	if err != nil {
 		return err
 	}

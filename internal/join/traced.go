@@ -24,7 +24,7 @@ func traces(ctx context.Context, n *node.Node) (tracing.Record, error) {
 
 // compareRegistration compares the registration of a service, without the changes of a trace,
 // and its own variables with the wanted ones.
-func (j *joining) compareRegistration(ctx context.Context, n *node.Node, wanted *agentv1.ServiceConfig) (
+func (j *joining) compareRegistration(ctx context.Context, n *node.Node, r record, wanted *agentv1.ServiceConfig) (
 	*agentv1.ServiceReply, plan.Change, error) {
 	is, err := service(ctx, n, wanted.GetName())
 	if err != nil {
@@ -36,7 +36,7 @@ func (j *joining) compareRegistration(ctx context.Context, n *node.Node, wanted 
 		}
 	}
 	change := registrationChange(is, wanted)
-	variables, err := j.environmentChange(ctx, n, wanted.GetName())
+	variables, err := j.environmentChange(ctx, n, r, wanted.GetName())
 	if err != nil || !variables.needed() {
 		return is, change, err
 	}
