@@ -53,6 +53,19 @@ type ContainerdCNI struct {
 	ConfigDirectory string `yaml:"configDirectory,omitempty"`
 }
 
+// Proxy is a proxy of the services of a node.
+type Proxy struct {
+	// HTTP is the proxy for http://, such as http://proxy.example.com:3128.
+	HTTP string `yaml:"http,omitempty"`
+	// HTTPS is the proxy for https://, which pulls of images and the API server
+	// use.
+	HTTPS string `yaml:"https,omitempty"`
+	// NoProxy are hosts, domains (.example.com) and address ranges that are reached
+	// without the proxy. swdt adds the API server and the cluster's Services and
+	// pods.
+	NoProxy []string `yaml:"noProxy,omitempty"`
+}
+
 // Kubelet is the kubelet of a node and the programs installed with it.
 type Kubelet struct {
 	// Source is the path or URL of kubelet.exe. Default: dl.k8s.io, verified by

@@ -160,6 +160,9 @@ type Kubernetes struct {
 	Kubelet Kubelet `yaml:"kubelet,omitempty"`
 	// Join describes how `swdt join` makes the machine a node of a cluster.
 	Join Join `yaml:"join,omitempty"`
+	// Proxy is the proxy of containerd and kubelet. Default: HTTP_PROXY,
+	// HTTPS_PROXY and NO_PROXY of setup.environment; {} means none.
+	Proxy *Proxy `yaml:"proxy,omitempty"`
 	// Provisioners are the binaries that `swdt kubernetes` pushes to the node,
 	// all in one transaction.
 	Provisioners []Provisioner `yaml:"provisioners,omitempty"`

@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"fmt"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -15,6 +16,34 @@ func validateKubernetes(p *problems, field string, k Kubernetes) {
 	validateContainerd(p, field+".containerd", k.Containerd)
 	validateKubelet(p, field+".kubelet", k.Kubelet)
 	validateJoin(p, field+".join", k.Join)
+	if k.Proxy != nil {
+		validateProxy(p, field+".proxy", *k.Proxy)
+	}
+}
+
+// validateProxy accepts the forms of golang.org/x/net/http/httpproxy, with which containerd and kubelet read the
+// variables: a URL, or host:port.
+func validateProxy(p *problems, field string, proxy Proxy) {
+	for _, address := range []struct{ name, value string }{{"http", proxy.HTTP}, {"https", proxy.HTTPS}} {
+		if address.value == "" {
+			continue
+		}
+		text := address.value
+		if !strings.Contains(text, "://") {
+			text = "http://" + text
+		}
+		parsed, err := url.Parse(text)
+		if err != nil || parsed.Host == "" || hasControl(text) ||
+			!slices.Contains([]string{"http", "https", "socks5", "socks5h"}, parsed.Scheme) {
+			p.add(field+"."+address.name, "is not the address of a proxy", "write it as http://proxy.example.com:3128")
+		}
+	}
+	for i, entry := range proxy.NoProxy {
+		if entry == "" || strings.ContainsAny(entry, ", ;=") || hasControl(entry) {
+			p.add(at(field+".noProxy", i, ""), fmt.Sprintf("%.60q is not a host, a domain or a range", entry),
+				"write one of them, such as .example.com")
+		}
+	}
 }
 
 func validateRelease(p *problems, field, version string) {

@@ -37,3 +37,8 @@ func (s *computeService) Terminate(ctx context.Context, request *agentv1.Compute
 	*agentv1.ComputeReply, error) {
 	return &agentv1.ComputeReply{}, s.platform.Compute.Terminate(ctx, request.GetId())
 }
+
+func (s *computeService) Remove(ctx context.Context, request *agentv1.ComputeRequest) (*agentv1.ComputeReply, error) {
+	return &agentv1.ComputeReply{}, s.platform.Compute.Remove(ctx, platform.NetworkKind(word.Of(request.GetKind())),
+		request.GetId())
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -42,6 +43,23 @@ func (s *processesService) List(ctx context.Context, _ *agentv1.ListProcessesReq
 			Started: messages.Timestamp(p.Started), Cpu: durationpb.New(p.CPU), MemoryBytes: p.Memory,
 			Handles: p.Handles, Threads: p.Threads, Session: p.Session, CommandLine: p.CommandLine,
 		})
+	}
+	return reply, nil
+}
+
+// Environment returns no variable that the request does not name, since variables may be secret.
+func (s *processesService) Environment(ctx context.Context, request *agentv1.ProcessEnvironmentRequest) (
+	*agentv1.ProcessEnvironmentReply, error) {
+	all, err := s.platform.Processes.Environment(ctx, request.GetPid())
+	if err != nil {
+		return nil, err
+	}
+	reply := &agentv1.ProcessEnvironmentReply{}
+	for _, pair := range all {
+		name, value, _ := strings.Cut(pair, "=")
+		if slices.ContainsFunc(request.GetNames(), func(n string) bool { return strings.EqualFold(n, name) }) {
+			reply.Variables = append(reply.Variables, &agentv1.EnvironmentVariable{Name: name, Value: value})
+		}
 	}
 	return reply, nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/ssh"
 )
 
-// Commands that destroy something ask first: reset, down, hcs kill, sandbox down --all, cluster
+// Commands that destroy something ask first: reset, down, hcs kill, hns remove, sandbox down --all, cluster
 // delete, network remove, fleet uninstall, scale run, vm delete, vm network remove, vm image remove, the
 // removal or restoration of a snapshot, and image bake before it replaces a file. A flag that can only mean
 // yes (capture --force) already answers the question. A change that another command reverts exactly (a push,

@@ -23,6 +23,7 @@ func commandsThatAsk(stateDir, vmFile, disk, kubeconfig string) map[string][]str
 		"down":                {"down", "-c", filepath.Join(filepath.Dir(vmFile), "cluster.yaml")},
 		"cluster delete":      {"cluster", "delete", "-c", filepath.Join(filepath.Dir(vmFile), "cluster.yaml")},
 		"reset":               {"reset", "--no-drain", "-n", "win"},
+		"hns remove":          {"hns", "remove", "Calico", "-n", "win"},
 		"hcs kill":            {"hcs", "kill", "default/burner/burn", "-n", "win"},
 		"sandbox down":        {"sandbox", "down", "--all", "--state-dir", stateDir},
 		"image bake":          {"image", "bake", "--out", disk, "-c", vmFile, "-n", "vm-1"},

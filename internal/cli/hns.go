@@ -16,7 +16,7 @@ import (
 func (a *app) hnsCommand() *cobra.Command {
 	cmd := group("hns", "Inspect HNS networks, endpoints, load balancers and policies",
 		a.hnsListCommand(hnsNetworks()), a.hnsListCommand(hnsEndpoints()), a.hnsListCommand(hnsLoadBalancers()),
-		a.hnsListCommand(hnsNamespaces()), a.hnsListCommand(hnsPolicies()), a.hnsGraphCommand())
+		a.hnsListCommand(hnsNamespaces()), a.hnsListCommand(hnsPolicies()), a.hnsGraphCommand(), a.hnsRemoveCommand())
 	cmd.Long = `Lists the objects of the Host Network Service of Windows: the networks that a
 CNI plugin made, the endpoints of pods, the load balancers that kube-proxy made
 for Services, network namespaces, and all their policies.

@@ -146,7 +146,7 @@ func shownCommands() map[string][]string {
 		"capture fetch": {"-w", "fetched.pcapng"},
 		"ps":            nil, "hns networks": nil, "hns endpoints": nil, "hns loadbalancers": nil, "hns policies": nil,
 		"hns namespaces": nil,
-		"hns graph":      nil, "hcs list": nil, "hcs kill": {"default/burner/burn", "--dry-run"},
+		"hns graph":      nil, "hns remove": {"Calico", "--dry-run"}, "hcs list": nil, "hcs kill": {"default/burner/burn", "--dry-run"},
 		"cri version": nil, "cri status": nil, "cri pods": nil, "cri containers": nil, "cri images": nil,
 		"cri stats":   nil,
 		"stats watch": {"--for", "300ms", "--interval", "100ms"}, "trace status": nil, "trace on": {"--dry-run"},

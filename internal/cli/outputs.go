@@ -101,6 +101,7 @@ func outputs() map[string]output {
 		"hcs read":          none,
 		"hcs exec":          none,
 		"hcs kill":          {document: hcs.KillReport{}},
+		"hns remove":        {document: hns.RemoveReport{}},
 
 		"cri proxy":      {document: criproxy.Endpoints{}},
 		"cri env":        {document: criproxy.Environment{}},

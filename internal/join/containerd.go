@@ -39,15 +39,17 @@ func (s *containerdService) wanted() *agentv1.ServiceConfig {
 }
 
 func (s *containerdService) Plan(ctx context.Context) (plan.Change, error) {
-	is, change, err := compareRegistration(ctx, s.node, s.wanted())
-	if err != nil {
-		return plan.Change{}, err
-	}
 	r, err := load(ctx, s.node)
 	if err != nil {
 		return plan.Change{}, err
 	}
+	is, change, err := s.compareRegistration(ctx, s.node, r, s.wanted())
+	if err != nil {
+		return plan.Change{}, err
+	}
 	switch {
+	case change.Needed && running(is):
+		change.Summary += ", and restart it"
 	case change.Needed:
 	case r.pending(containerdName):
 		change = plan.Change{Needed: true, Summary: "restart containerd, whose configuration changed"}
@@ -61,7 +63,7 @@ func (s *containerdService) Apply(ctx context.Context, r ui.Reporter) (plan.Outc
 	if err := s.noteData(ctx, s.node); err != nil {
 		return plan.Outcome{}, err
 	}
-	if err := register(ctx, s.node, s.wanted()); err != nil {
+	if err := s.register(ctx, s.node, s.wanted()); err != nil {
 		return plan.Outcome{}, err
 	}
 	rec, err := load(ctx, s.node)

@@ -14,8 +14,9 @@
 //   - kubelet.go, address.go, recovery.go, kubeletconfig.go: the kubelet service and its configuration
 //   - kubeadm.go, configuration.go, token.go, credentials.go: becoming a node
 //   - ready.go: the Node object
+//   - proxy.go: the variables of the services
 //   - upgrade.go, upgradestep.go, byhand.go, kubeletrecord.go: another version of Kubernetes on a node
-//   - reset.go, leave.go, containers.go: undoing a join
+//   - reset.go, leave.go, containers.go, networks.go: undoing a join
 //   - failed.go: the likely cause of a failure
 package join
 
@@ -95,6 +96,7 @@ const (
 	stepJoin              = "join"
 	stepKubelet           = "kubelet"
 	stepNode              = "node"
+	stepNetworks          = "HNS networks"
 	stepRecord            = "record"
 )
 

@@ -30,6 +30,8 @@ type joining struct {
 	// restarted is the time, by the node's clock, just before kubelet was last started
 	// in this run. Zero: it was not started.
 	restarted time.Time
+	// ranges are the address ranges of the cluster, once they are read.
+	ranges []string
 	// source is the node's address that address has found; "": none yet.
 	source string
 	// exchanges is set once the run has found that it will replace containerd together with its

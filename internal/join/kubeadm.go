@@ -154,6 +154,9 @@ func (s *kubeadmJoin) begin(ctx context.Context, n *node.Node) error {
 	if s.restarted, err = s.clock(ctx, n); err != nil {
 		return err
 	}
+	if err := noteNetworks(ctx, n); err != nil {
+		return err
+	}
 	if err := update(ctx, n, func(r *record) { r.Node, r.Joining = name, true }); err != nil {
 		return err
 	}

@@ -87,36 +87,37 @@ func (j *joining) nodeIP() string {
 }
 
 func (s *kubeletService) Plan(ctx context.Context) (plan.Change, error) {
-	if err := s.sameName(ctx, s.node); err != nil {
+	r, err := s.sameName(ctx, s.node)
+	if err != nil {
 		return plan.Change{}, err
 	}
 	wanted, err := s.wantedKubelet(ctx, s.node)
 	if err != nil {
 		return plan.Change{}, err
 	}
-	is, change, err := compareRegistration(ctx, s.node, wanted)
+	is, change, err := s.compareRegistration(ctx, s.node, r, wanted)
 	if is == nil && s.source != "" {
 		change.Summary += ", for a node at " + s.source
 	}
 	return change, err
 }
 
-// sameName returns an error if the machine has joined under another name than the name in the node
+// sameName returns the record. It returns an error if the machine has joined under another name than the name in the node
 // file.
-func (s *kubeletService) sameName(ctx context.Context, n *node.Node) error {
+func (s *kubeletService) sameName(ctx context.Context, n *node.Node) (record, error) {
 	name, err := s.nodeName(ctx, n)
 	if err != nil {
-		return err
+		return record{}, err
 	}
 	r, err := load(ctx, n)
 	if err != nil {
-		return err
+		return record{}, err
 	}
 	if (r.Joined || r.Joining) && r.Node != name {
-		return fmt.Errorf("the machine has joined as %s and the node file names it %s: a node keeps its name; run "+
+		return record{}, fmt.Errorf("the machine has joined as %s and the node file names it %s: a node keeps its name; run "+
 			"`swdt reset` first", r.Node, name)
 	}
-	return nil
+	return r, nil
 }
 
 func (s *kubeletService) Apply(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
@@ -124,7 +125,7 @@ func (s *kubeletService) Apply(ctx context.Context, _ ui.Reporter) (plan.Outcome
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	return plan.Outcome{}, registerKubelet(ctx, s.node, wanted)
+	return plan.Outcome{}, s.registerKubelet(ctx, wanted)
 }
 
 func (s *kubeletService) PlanUndo(ctx context.Context) (plan.Change, error) {
@@ -164,7 +165,7 @@ func (s *kubelet) Plan(ctx context.Context) (plan.Change, error) {
 	if err != nil {
 		return plan.Change{}, err
 	}
-	_, change, err := compareRegistration(ctx, s.node, wanted)
+	_, change, err := s.compareRegistration(ctx, s.node, r, wanted)
 	if err != nil {
 		return plan.Change{}, err
 	}
@@ -215,7 +216,7 @@ func (s *kubelet) Apply(ctx context.Context, r ui.Reporter) (plan.Outcome, error
 	if s.restarted, err = s.clock(ctx, s.node); err != nil {
 		return plan.Outcome{}, err
 	}
-	if err := registerKubelet(ctx, s.node, wanted); err != nil {
+	if err := s.registerKubelet(ctx, wanted); err != nil {
 		return plan.Outcome{}, err
 	}
 	if gone {

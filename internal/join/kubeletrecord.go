@@ -73,11 +73,11 @@ func (s *kubeadmJoin) noteConfiguration(ctx context.Context, n *node.Node) error
 }
 
 // registerKubelet registers the service kubelet, and records its command line.
-func registerKubelet(ctx context.Context, n *node.Node, wanted *agentv1.ServiceConfig) error {
-	if err := register(ctx, n, wanted); err != nil {
+func (j *joining) registerKubelet(ctx context.Context, wanted *agentv1.ServiceConfig) error {
+	if err := j.register(ctx, j.node, wanted); err != nil {
 		return err
 	}
-	return changeKubeletRecord(ctx, n, func(r *kubeletRecord) { r.CommandLine = wanted.GetCommandLine() })
+	return changeKubeletRecord(ctx, j.node, func(r *kubeletRecord) { r.CommandLine = wanted.GetCommandLine() })
 }
 
 func removeKubeletRecord(ctx context.Context, n *node.Node) error {

@@ -34,8 +34,12 @@ type record struct {
 	Path     []string        `json:"path,omitempty"`
 	Hosts    []hostsRecord   `json:"hosts,omitempty"`
 	Firewall []string        `json:"firewall,omitempty"`
+	// NetworksBefore are the HNS networks before the join; nil: not recorded.
+	NetworksBefore *[]networkRecord `json:"networksBefore,omitempty"`
 	// PortsBefore are the dynamic TCP ports before the join; nil: the join has not changed them.
 	PortsBefore *portRange `json:"portsBefore,omitempty"`
+	// Ranges are the address ranges of the cluster's Services and pods, if a proxy is set.
+	Ranges []string `json:"ranges,omitempty"`
 	// Labels has the keys of the labels; Taints has the taints in the node file's
 	// format.
 	Labels []string `json:"labels,omitempty"`
@@ -69,14 +73,24 @@ type serviceRecord struct {
 	Name string `json:"name"`
 	// Before is the previous registration; nil: there was none.
 	Before *registration `json:"before,omitempty"`
+	// Variables are the variables of the service's own environment that the join has set.
+	Variables []variableRecord `json:"variables,omitempty"`
 }
 
 type registration struct {
 	CommandLine  string   `json:"commandLine"`
 	StartType    string   `json:"startType"`
 	Dependencies []string `json:"dependencies,omitempty"`
+	DisplayName  string   `json:"displayName,omitempty"`
+	Description  string   `json:"description,omitempty"`
 	// Recovery is nil if the machine did not report it.
 	Recovery *recoveryRecord `json:"recovery,omitempty"`
+}
+
+// networkRecord is a network of the Host Network Service.
+type networkRecord struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
 }
 
 // hostsRecord is a name of the hosts file, and the address that the file gave it before the join;

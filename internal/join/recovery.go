@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/wire/word"
 )
 
 // kubeletRecovery lets the SCM restart kubelet for ever, since nothing else does: after a crash for lack of memory,
@@ -37,7 +38,7 @@ func endless(reset time.Duration, restarts ...time.Duration) *agentv1.Recovery {
 
 func sameRecovery(a, b *agentv1.Recovery) bool {
 	return a.GetReset_().AsDuration() == b.GetReset_().AsDuration() && a.GetRepeatLast() == b.GetRepeatLast() &&
-		a.GetOnErrorExit() == b.GetOnErrorExit() &&
+		a.GetOnErrorExit() == b.GetOnErrorExit() && len(a.GetActions())+len(b.GetActions()) == 0 &&
 		slices.EqualFunc(a.GetRestarts(), b.GetRestarts(), func(x, y *durationpb.Duration) bool {
 			return x.AsDuration() == y.AsDuration()
 		})
@@ -49,6 +50,13 @@ type recoveryRecord struct {
 	ResetSeconds   float64   `json:"resetSeconds,omitempty"` // 0: never
 	RepeatLast     bool      `json:"repeatLast,omitempty"`
 	OnErrorExit    bool      `json:"onErrorExit,omitempty"`
+	// Actions are all actions, if one of them is not a restart: see platform.Recovery.
+	Actions []recoveryAction `json:"actions,omitempty"`
+}
+
+type recoveryAction struct {
+	Kind         string  `json:"kind"`
+	AfterSeconds float64 `json:"afterSeconds,omitempty"`
 }
 
 func recoveryBefore(r *agentv1.Recovery) *recoveryRecord {
@@ -59,6 +67,10 @@ func recoveryBefore(r *agentv1.Recovery) *recoveryRecord {
 		OnErrorExit: r.GetOnErrorExit()}
 	for _, after := range r.GetRestarts() {
 		before.RestartSeconds = append(before.RestartSeconds, after.AsDuration().Seconds())
+	}
+	for _, action := range r.GetActions() {
+		before.Actions = append(before.Actions, recoveryAction{word.Of(action.GetKind()),
+			action.GetAfter().AsDuration().Seconds()})
 	}
 	return before
 }
@@ -71,6 +83,10 @@ func (r *recoveryRecord) message() *agentv1.Recovery {
 	message := &agentv1.Recovery{Reset_: seconds(r.ResetSeconds), RepeatLast: r.RepeatLast, OnErrorExit: r.OnErrorExit}
 	for _, after := range r.RestartSeconds {
 		message.Restarts = append(message.Restarts, seconds(after))
+	}
+	for _, action := range r.Actions {
+		message.Actions = append(message.Actions, &agentv1.RecoveryAction{
+			Kind: word.Value[agentv1.RecoveryKind](action.Kind), After: seconds(action.AfterSeconds)})
 	}
 	return message
 }

@@ -71,24 +71,32 @@ func TestKubeletComesBackAfterTheTenthCrash(t *testing.T) {
 }
 
 func TestResetRestoresRecoveryActions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t)
-		before := platform.Recovery{Restarts: []time.Duration{1500 * time.Millisecond, time.Minute}, RepeatLast: true,
-			OnErrorExit: true, Reset: time.Hour}
-		if err := l.Machine.Process("before").Services.Create(t.Context(), platform.ServiceConfig{Name: "kubelet", CommandLine: `C:\mine\kubelet.exe`,
-			Recovery: &before}); err != nil {
-			t.Fatal(err)
-		}
-		l.mustJoin()
-		if results, err := l.resetWith(resetAll(l)); err != nil {
-			t.Fatalf("reset: %v\n%s", err, table(results))
-		}
-		after, err := l.Machine.Process("after").Services.Config(t.Context(), "kubelet")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(&before, after.Recovery); diff != "" {
-			t.Errorf("the recovery actions before the join and after the reset:\n%s", diff)
-		}
-	})
+	for name, before := range map[string]platform.Recovery{
+		"restarts": {Restarts: []time.Duration{1500 * time.Millisecond, time.Minute}, RepeatLast: true, OnErrorExit: true,
+			Reset: time.Hour},
+		"a command and a restart of Windows": {Restarts: []time.Duration{time.Second}, Reboots: true, Reset: time.Hour,
+			Actions: []platform.RecoveryAction{{Kind: platform.RecoverByRestart, After: time.Second},
+				{Kind: platform.RecoverByCommand}, {Kind: platform.RecoverByReboot, After: time.Minute}}},
+	} {
+		subtest(t, name, func(t *testing.T) { resetRestores(t, before) })
+	}
+}
+
+func resetRestores(t *testing.T, before platform.Recovery) {
+	l := newLab(t)
+	if err := l.Machine.Process("before").Services.Create(t.Context(), platform.ServiceConfig{Name: "kubelet", CommandLine: `C:\mine\kubelet.exe`,
+		Recovery: &before}); err != nil {
+		t.Fatal(err)
+	}
+	l.mustJoin()
+	if results, err := l.resetWith(resetAll(l)); err != nil {
+		t.Fatalf("reset: %v\n%s", err, table(results))
+	}
+	after, err := l.Machine.Process("after").Services.Config(t.Context(), "kubelet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&before, after.Recovery); diff != "" {
+		t.Errorf("the recovery actions before the join and after the reset:\n%s", diff)
+	}
 }

@@ -69,5 +69,5 @@ func newReset(n *node.Node, doc config.Document, o ResetOptions) (*joining, erro
 
 // undoSteps returns the steps that undo the join, beginning with the last step of the join.
 func (j *joining) undoSteps() []plan.Step {
-	return plan.Undo(append([]plan.Step{&recordFile{j}}, j.steps()...))
+	return plan.Undo(append([]plan.Step{&recordFile{j}, &podNetworks{j}}, j.steps()...))
 }

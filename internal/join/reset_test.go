@@ -1,7 +1,10 @@
 package join_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -24,7 +27,8 @@ import (
 type machineState struct {
 	Files     map[string]string
 	Folders   []string
-	Services  map[string]string // command lines
+	Services  map[string]string // registrations, with recovery actions and variables
+	Ports     string            // the dynamic ones
 	Path      string
 	Hosts     []string
 	Firewall  []string
@@ -44,8 +48,14 @@ func (l *lab) state() machineState {
 		if err != nil {
 			l.t.Fatal(err)
 		}
-		s.Services[service.GetName()] = reply.GetConfig().GetCommandLine()
+		variables, err := l.Registry.Get(ctx, &agentv1.RegistryGetRequest{
+			Key: `HKLM\SYSTEM\CurrentControlSet\Services\` + service.GetName(), Name: "Environment"})
+		if err != nil && !errors.Is(err, fault.ErrNotExist) {
+			l.t.Fatal(err)
+		}
+		s.Services[service.GetName()] = fmt.Sprint(reply.GetConfig(), variables.GetStrings())
 	}
+	s.Ports = l.dynamicPorts()
 	environment, err := l.Settings.GetEnvironment(ctx, &agentv1.GetEnvironmentRequest{})
 	if err != nil {
 		l.t.Fatal(err)
@@ -70,6 +80,17 @@ func (l *lab) state() machineState {
 		s.Firewall = append(s.Firewall, rule.GetName())
 	}
 	return s
+}
+
+func (l *lab) dynamicPorts() string {
+	l.t.Helper()
+	var out bytes.Buffer
+	_, err := l.Machine.Process("look").Processes.Run(l.t.Context(), platform.Command{Path: "netsh.exe",
+		Args: []string{"int", "ipv4", "show", "dynamicport", "tcp"}, Stdout: &out})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return out.String()
 }
 
 func (l *lab) folders(path string) []string {
@@ -102,6 +123,7 @@ func stays(path string) bool {
 func (l *lab) isAsBefore(before machineState) {
 	l.t.Helper()
 	after := l.state()
+	before.Files, before.Folders = maps.Clone(before.Files), slices.Clone(before.Folders)
 	for _, s := range []*machineState{&before, &after} {
 		maps.DeleteFunc(s.Files, func(path, _ string) bool { return stays(path) })
 		s.Folders = slices.DeleteFunc(s.Folders, stays)

@@ -70,9 +70,9 @@ func sameRegistration(is, wanted *agentv1.ServiceConfig) bool {
 		(is.GetRecovery() == nil || sameRecovery(is.GetRecovery(), wanted.GetRecovery()))
 }
 
-// register registers a service as wanted. If the service exists with another command line,
-// register records that the service must be restarted.
-func register(ctx context.Context, n *node.Node, wanted *agentv1.ServiceConfig) error {
+// register registers a service as wanted, with its own variables. If the service exists with another command line or with
+// other variables, register records that the service must be restarted.
+func (j *joining) register(ctx context.Context, n *node.Node, wanted *agentv1.ServiceConfig) error {
 	name := wanted.GetName()
 	is, err := service(ctx, n, name)
 	if err != nil {
@@ -84,24 +84,38 @@ func register(ctx context.Context, n *node.Node, wanted *agentv1.ServiceConfig) 
 			return err
 		}
 	}
+	r, err := load(ctx, n)
+	if err != nil {
+		return err
+	}
+	variables, err := j.environmentChange(ctx, n, r, name)
+	if err != nil {
+		return err
+	}
 	err = update(ctx, n, func(r *record) {
 		if r.service(name) == nil {
 			r.Services = append(r.Services, serviceRecord{Name: name, Before: registered(is)})
 		}
-		if is != nil && is.GetConfig().GetCommandLine() != wanted.GetCommandLine() {
+		r.service(name).Variables = variables.ours
+		if j.ranges != nil {
+			r.Ranges = j.ranges
+		}
+		if is != nil && (is.GetConfig().GetCommandLine() != wanted.GetCommandLine() || variables.needed()) {
 			r.addRestart(name)
 		}
 	})
 	if err != nil {
 		return err
 	}
-	if is != nil {
-		if _, err := n.Services.Configure(ctx, configured); err != nil {
-			return fmt.Errorf("change the service %s: %w", name, err)
-		}
-		return nil
+	if is == nil {
+		err = create(ctx, n, wanted)
+	} else if _, err = n.Services.Configure(ctx, configured); err != nil {
+		err = fmt.Errorf("change the service %s: %w", name, err)
 	}
-	return create(ctx, n, wanted)
+	if err != nil || !variables.needed() {
+		return err
+	}
+	return variables.after.writeTo(ctx, n, name)
 }
 
 // create registers a service, once a deleted service of that name has really
@@ -132,7 +146,8 @@ func registered(is *agentv1.ServiceReply) *registration {
 	}
 	c := is.GetConfig()
 	return &registration{CommandLine: c.GetCommandLine(), StartType: word.Of(c.GetStartType()),
-		Dependencies: c.GetDependencies(), Recovery: recoveryBefore(c.GetRecovery())}
+		Dependencies: c.GetDependencies(), DisplayName: c.GetDisplayName(), Description: c.GetDescription(),
+		Recovery: recoveryBefore(c.GetRecovery())}
 }
 
 // restart stops a service, with the services that depend on it, and starts the service again. It
@@ -226,7 +241,9 @@ func unregister(ctx context.Context, n *node.Node, name string) error {
 		return err
 	}
 	if s.Before != nil {
-		err = registerAsBefore(ctx, n, name, *s.Before)
+		if err = registerAsBefore(ctx, n, name, *s.Before); err == nil {
+			err = restoreEnvironment(ctx, n, s)
+		}
 	} else if _, err = n.Services.Delete(ctx, &agentv1.DeleteServiceRequest{Name: name}); errors.Is(err,
 		fault.ErrNoService) || errors.Is(err, fault.ErrServiceDeleting) {
 		err = nil
@@ -240,9 +257,11 @@ func unregister(ctx context.Context, n *node.Node, name string) error {
 	})
 }
 
+// registerAsBefore restores a registration. A description stays if the service had none.
 func registerAsBefore(ctx context.Context, n *node.Node, name string, b registration) error {
 	_, err := n.Services.Configure(ctx, &agentv1.ServiceConfig{
-		Name: name, CommandLine: b.CommandLine, Dependencies: b.Dependencies,
+		Name: name, CommandLine: b.CommandLine, DisplayName: b.DisplayName, Description: b.Description,
+		Dependencies: b.Dependencies, NoDependencies: len(b.Dependencies) == 0,
 		StartType: word.Value[agentv1.StartType](b.StartType), Recovery: b.Recovery.message(),
 	})
 	return err

@@ -23,8 +23,8 @@ func traces(ctx context.Context, n *node.Node) (tracing.Record, error) {
 }
 
 // compareRegistration compares the registration of a service, without the changes of a trace,
-// with the wanted registration.
-func compareRegistration(ctx context.Context, n *node.Node, wanted *agentv1.ServiceConfig) (
+// and its own variables with the wanted ones.
+func (j *joining) compareRegistration(ctx context.Context, n *node.Node, r record, wanted *agentv1.ServiceConfig) (
 	*agentv1.ServiceReply, plan.Change, error) {
 	is, err := service(ctx, n, wanted.GetName())
 	if err != nil {
@@ -35,7 +35,13 @@ func compareRegistration(ctx context.Context, n *node.Node, wanted *agentv1.Serv
 			return nil, plan.Change{}, err
 		}
 	}
-	return is, registrationChange(is, wanted), nil
+	change := registrationChange(is, wanted)
+	variables, err := j.environmentChange(ctx, n, r, wanted.GetName())
+	if err != nil || !variables.needed() {
+		return is, change, err
+	}
+	return is, plan.Change{Needed: true, Detail: change.Detail,
+		Summary: summaryWith(change.Summary, variables.summary(wanted.GetName()))}, nil
 }
 
 // underTrace returns the registration to make. If no trace has changed the service's command line,

@@ -33,14 +33,15 @@ import (
 // fakeNode is the part of a Windows node that connecting to it needs: an SSH server with drive C:,
 // on which a file at the agent's path runs as an agent.
 type fakeNode struct {
-	t      *testing.T
-	ssh    *sshtest.Server
-	disk   *disk
-	files  *sftp.Client // the test's own access to the disk
-	doc    config.Document
-	opts   node.Options
-	agent  agentbin.Agent
-	faults faults
+	compute *fakeCompute // nil: the node has no such service
+	t       *testing.T
+	ssh     *sshtest.Server
+	disk    *disk
+	files   *sftp.Client // the test's own access to the disk
+	doc     config.Document
+	opts    node.Options
+	agent   agentbin.Agent
+	faults  faults
 
 	installing sync.Mutex // the installed agent is replaced as a whole
 
@@ -247,6 +248,9 @@ func (n *fakeNode) serve(s server.Session) {
 	agentv1.RegisterMachineServer(srv, fakeMachine{n: n})
 	agentv1.RegisterFilesServer(srv, fakeFiles{n: n})
 	agentv1.RegisterServicesServer(srv, fakeServices{n: n})
+	if n.compute != nil {
+		agentv1.RegisterComputeServer(srv, n.compute)
+	}
 	n.mu.Lock()
 	n.agentEnd = func() {
 		io.WriteString(s.Stderr(), n.faults.lastWords)

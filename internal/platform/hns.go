@@ -19,6 +19,10 @@ type Compute interface {
 	// objects that were deleted during the call. For an unknown kind, and on a machine without the service, the
 	// error is fault.ErrNotSupported.
 	NetworkObjects(ctx context.Context, kind NetworkKind) ([][]byte, error)
+	// Remove deletes a network, an endpoint or a load balancer. If it does not exist, the error is fault.ErrNotExist.
+	// For another kind, and on a machine without the service, it is fault.ErrNotSupported. The deletion of a network
+	// interrupts the connections of the adapter that the network uses.
+	Remove(ctx context.Context, kind NetworkKind, id string) error
 	// Systems returns every compute system: containers and utility VMs. On a machine without the Host Compute
 	// Service, the error is fault.ErrNotSupported.
 	Systems(ctx context.Context) ([]ComputeSystem, error)

@@ -78,6 +78,10 @@ type Processes interface {
 	// Open returns a handle to a running process. If no process has this PID, the error is
 	// fault.ErrNotExist.
 	Open(pid uint32) (ProcessHandle, error)
+	// Environment returns the environment of a running process, each variable as NAME=value: the one with which it
+	// was started, unless the program itself has changed it since. If no process has this PID, the error is
+	// fault.ErrNotExist.
+	Environment(ctx context.Context, pid uint32) ([]string, error)
 	// Run runs a command to its end and returns its exit code, zero or not. err is set only if the
 	// command could not be started (fault.ErrNotExist if the program does not exist) or the wait
 	// for its end failed. The command and all its children end when ctx ends or the agent's process

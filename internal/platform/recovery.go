@@ -14,8 +14,58 @@ type Recovery struct {
 	OnErrorExit bool
 	// Reboots reports whether one of the actions restarts Windows. Create and Configure do not set it.
 	Reboots bool
+	// Actions are all actions if Restarts cannot say them: if one runs a command or restarts Windows, or does nothing
+	// and is not the last. Create and Configure set them in place of Restarts. The command and the message of a restart
+	// of Windows are settings of their own, which Create and Configure leave as they are.
+	Actions []RecoveryAction
 	// Reset is the time without a failure after which the SCM counts failures from zero again; 0: it never does.
 	Reset time.Duration
+}
+
+// RecoveryAction is one action of the SCM, and the time after which it is taken.
+type RecoveryAction struct {
+	Kind  RecoveryKind
+	After time.Duration
+}
+
+// RecoveryKind is a kind of action: SC_ACTION_TYPE ("SC_ACTION structure" on learn.microsoft.com).
+type RecoveryKind uint32
+
+const (
+	RecoverNothing RecoveryKind = iota
+	RecoverByRestart
+	RecoverByReboot
+	RecoverByCommand
+)
+
+// SayActions sets the fields that follow from the actions of a service.
+func (r *Recovery) SayActions(actions []RecoveryAction) {
+	r.Restarts, r.Actions, r.RepeatLast, r.Reboots = nil, nil, false, false
+	for i, a := range actions {
+		switch {
+		case a.Kind == RecoverByRestart && len(r.Restarts) == i:
+			r.Restarts = append(r.Restarts, a.After)
+		case a.Kind != RecoverNothing || i != len(actions)-1:
+			r.Actions = actions
+		}
+		r.Reboots = r.Reboots || a.Kind == RecoverByReboot
+	}
+	r.RepeatLast = len(actions) > 0 && len(r.Restarts) == len(actions)
+}
+
+// List returns the actions of the SCM. It repeats the last one for ever.
+func (r Recovery) List() []RecoveryAction {
+	if len(r.Actions) > 0 {
+		return r.Actions
+	}
+	var actions []RecoveryAction
+	for _, after := range r.Restarts {
+		actions = append(actions, RecoveryAction{RecoverByRestart, after})
+	}
+	if !r.RepeatLast || len(actions) == 0 {
+		actions = append(actions, RecoveryAction{})
+	}
+	return actions
 }
 
 // Failures counts the failures of a service since the system booted, as the SCM does. The zero value has none.

@@ -183,6 +183,54 @@ func (x StartType) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
+// RecoveryKind is a kind of action: SC_ACTION_TYPE.
+type RecoveryKind int32
+
+const (
+	RecoveryKind_RECOVERY_KIND_NONE    RecoveryKind = 0
+	RecoveryKind_RECOVERY_KIND_RESTART RecoveryKind = 1
+	RecoveryKind_RECOVERY_KIND_REBOOT  RecoveryKind = 2
+	RecoveryKind_RECOVERY_KIND_COMMAND RecoveryKind = 3
+)
+
+// Enum value maps for RecoveryKind.
+var (
+	RecoveryKind_name = map[int32]string{
+		0: "RECOVERY_KIND_NONE",
+		1: "RECOVERY_KIND_RESTART",
+		2: "RECOVERY_KIND_REBOOT",
+		3: "RECOVERY_KIND_COMMAND",
+	}
+	RecoveryKind_value = map[string]int32{
+		"RECOVERY_KIND_NONE":    0,
+		"RECOVERY_KIND_RESTART": 1,
+		"RECOVERY_KIND_REBOOT":  2,
+		"RECOVERY_KIND_COMMAND": 3,
+	}
+)
+
+func (x RecoveryKind) Enum() *RecoveryKind {
+	p := new(RecoveryKind)
+	*p = x
+	return p
+}
+
+func (x RecoveryKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RecoveryKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_agent_proto_enumTypes[3].Descriptor()
+}
+
+func (RecoveryKind) Type() protoreflect.EnumType {
+	return &file_agent_proto_enumTypes[3]
+}
+
+func (x RecoveryKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
 type TailEvent int32
 
 const (
@@ -222,11 +270,11 @@ func (x TailEvent) String() string {
 }
 
 func (TailEvent) Descriptor() protoreflect.EnumDescriptor {
-	return file_agent_proto_enumTypes[3].Descriptor()
+	return file_agent_proto_enumTypes[4].Descriptor()
 }
 
 func (TailEvent) Type() protoreflect.EnumType {
-	return &file_agent_proto_enumTypes[3]
+	return &file_agent_proto_enumTypes[4]
 }
 
 func (x TailEvent) Number() protoreflect.EnumNumber {
@@ -272,11 +320,11 @@ func (x FeatureState) String() string {
 }
 
 func (FeatureState) Descriptor() protoreflect.EnumDescriptor {
-	return file_agent_proto_enumTypes[4].Descriptor()
+	return file_agent_proto_enumTypes[5].Descriptor()
 }
 
 func (FeatureState) Type() protoreflect.EnumType {
-	return &file_agent_proto_enumTypes[4]
+	return &file_agent_proto_enumTypes[5]
 }
 
 func (x FeatureState) Number() protoreflect.EnumNumber {
@@ -328,11 +376,11 @@ func (x ReachOutcome) String() string {
 }
 
 func (ReachOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_agent_proto_enumTypes[5].Descriptor()
+	return file_agent_proto_enumTypes[6].Descriptor()
 }
 
 func (ReachOutcome) Type() protoreflect.EnumType {
-	return &file_agent_proto_enumTypes[5]
+	return &file_agent_proto_enumTypes[6]
 }
 
 func (x ReachOutcome) Number() protoreflect.EnumNumber {
@@ -403,11 +451,11 @@ func (x SwapState) String() string {
 }
 
 func (SwapState) Descriptor() protoreflect.EnumDescriptor {
-	return file_agent_proto_enumTypes[6].Descriptor()
+	return file_agent_proto_enumTypes[7].Descriptor()
 }
 
 func (SwapState) Type() protoreflect.EnumType {
-	return &file_agent_proto_enumTypes[6]
+	return &file_agent_proto_enumTypes[7]
 }
 
 func (x SwapState) Number() protoreflect.EnumNumber {
@@ -451,11 +499,11 @@ func (x SwapResult) String() string {
 }
 
 func (SwapResult) Descriptor() protoreflect.EnumDescriptor {
-	return file_agent_proto_enumTypes[7].Descriptor()
+	return file_agent_proto_enumTypes[8].Descriptor()
 }
 
 func (SwapResult) Type() protoreflect.EnumType {
-	return &file_agent_proto_enumTypes[7]
+	return &file_agent_proto_enumTypes[8]
 }
 
 func (x SwapResult) Number() protoreflect.EnumNumber {
@@ -505,11 +553,11 @@ func (x SwapAction) String() string {
 }
 
 func (SwapAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_agent_proto_enumTypes[8].Descriptor()
+	return file_agent_proto_enumTypes[9].Descriptor()
 }
 
 func (SwapAction) Type() protoreflect.EnumType {
-	return &file_agent_proto_enumTypes[8]
+	return &file_agent_proto_enumTypes[9]
 }
 
 func (x SwapAction) Number() protoreflect.EnumNumber {
@@ -1006,7 +1054,10 @@ type Recovery struct {
 	// on_error_exit counts a reported stop with an exit code other than 0 as a failure.
 	OnErrorExit bool `protobuf:"varint,4,opt,name=on_error_exit,json=onErrorExit,proto3" json:"on_error_exit,omitempty"`
 	// reboots: one of the actions restarts Windows. The node reports it and does not set it.
-	Reboots       bool `protobuf:"varint,5,opt,name=reboots,proto3" json:"reboots,omitempty"`
+	Reboots bool `protobuf:"varint,5,opt,name=reboots,proto3" json:"reboots,omitempty"`
+	// actions are all actions if one before the last restarts nothing, or if one
+	// runs a command or restarts Windows. They then replace restarts and repeat_last.
+	Actions       []*RecoveryAction `protobuf:"bytes,6,rep,name=actions,proto3" json:"actions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1071,23 +1122,78 @@ func (x *Recovery) GetReboots() bool {
 	return false
 }
 
-type ServiceConfig struct {
+func (x *Recovery) GetActions() []*RecoveryAction {
+	if x != nil {
+		return x.Actions
+	}
+	return nil
+}
+
+type RecoveryAction struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	DisplayName   string                 `protobuf:"bytes,2,opt,name=display_name,json=displayName,proto3" json:"display_name,omitempty"`
-	Description   string                 `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
-	CommandLine   string                 `protobuf:"bytes,4,opt,name=command_line,json=commandLine,proto3" json:"command_line,omitempty"`
-	StartType     StartType              `protobuf:"varint,5,opt,name=start_type,json=startType,proto3,enum=swdt.agent.v1.StartType" json:"start_type,omitempty"`
-	Account       string                 `protobuf:"bytes,6,opt,name=account,proto3" json:"account,omitempty"`
-	Dependencies  []string               `protobuf:"bytes,7,rep,name=dependencies,proto3" json:"dependencies,omitempty"`
-	Recovery      *Recovery              `protobuf:"bytes,8,opt,name=recovery,proto3" json:"recovery,omitempty"`
+	Kind          RecoveryKind           `protobuf:"varint,1,opt,name=kind,proto3,enum=swdt.agent.v1.RecoveryKind" json:"kind,omitempty"`
+	After         *durationpb.Duration   `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *RecoveryAction) Reset() {
+	*x = RecoveryAction{}
+	mi := &file_agent_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecoveryAction) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecoveryAction) ProtoMessage() {}
+
+func (x *RecoveryAction) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *RecoveryAction) GetKind() RecoveryKind {
+	if x != nil {
+		return x.Kind
+	}
+	return RecoveryKind_RECOVERY_KIND_NONE
+}
+
+func (x *RecoveryAction) GetAfter() *durationpb.Duration {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+type ServiceConfig struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Name           string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	DisplayName    string                 `protobuf:"bytes,2,opt,name=display_name,json=displayName,proto3" json:"display_name,omitempty"`
+	Description    string                 `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
+	CommandLine    string                 `protobuf:"bytes,4,opt,name=command_line,json=commandLine,proto3" json:"command_line,omitempty"`
+	StartType      StartType              `protobuf:"varint,5,opt,name=start_type,json=startType,proto3,enum=swdt.agent.v1.StartType" json:"start_type,omitempty"`
+	Account        string                 `protobuf:"bytes,6,opt,name=account,proto3" json:"account,omitempty"`
+	Dependencies   []string               `protobuf:"bytes,7,rep,name=dependencies,proto3" json:"dependencies,omitempty"`
+	Recovery       *Recovery              `protobuf:"bytes,8,opt,name=recovery,proto3" json:"recovery,omitempty"`
+	NoDependencies bool                   `protobuf:"varint,9,opt,name=no_dependencies,json=noDependencies,proto3" json:"no_dependencies,omitempty"` // Configure: remove all dependencies
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
 func (x *ServiceConfig) Reset() {
 	*x = ServiceConfig{}
-	mi := &file_agent_proto_msgTypes[10]
+	mi := &file_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1099,7 +1205,7 @@ func (x *ServiceConfig) String() string {
 func (*ServiceConfig) ProtoMessage() {}
 
 func (x *ServiceConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[10]
+	mi := &file_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1166,6 +1272,13 @@ func (x *ServiceConfig) GetRecovery() *Recovery {
 	return nil
 }
 
+func (x *ServiceConfig) GetNoDependencies() bool {
+	if x != nil {
+		return x.NoDependencies
+	}
+	return false
+}
+
 type ListServicesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1174,7 +1287,7 @@ type ListServicesRequest struct {
 
 func (x *ListServicesRequest) Reset() {
 	*x = ListServicesRequest{}
-	mi := &file_agent_proto_msgTypes[11]
+	mi := &file_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1186,7 +1299,7 @@ func (x *ListServicesRequest) String() string {
 func (*ListServicesRequest) ProtoMessage() {}
 
 func (x *ListServicesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[11]
+	mi := &file_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1206,7 +1319,7 @@ type ListServicesReply struct {
 
 func (x *ListServicesReply) Reset() {
 	*x = ListServicesReply{}
-	mi := &file_agent_proto_msgTypes[12]
+	mi := &file_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1218,7 +1331,7 @@ func (x *ListServicesReply) String() string {
 func (*ListServicesReply) ProtoMessage() {}
 
 func (x *ListServicesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[12]
+	mi := &file_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1245,7 +1358,7 @@ type GetServiceRequest struct {
 
 func (x *GetServiceRequest) Reset() {
 	*x = GetServiceRequest{}
-	mi := &file_agent_proto_msgTypes[13]
+	mi := &file_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1257,7 +1370,7 @@ func (x *GetServiceRequest) String() string {
 func (*GetServiceRequest) ProtoMessage() {}
 
 func (x *GetServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[13]
+	mi := &file_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1287,7 +1400,7 @@ type ServiceReply struct {
 
 func (x *ServiceReply) Reset() {
 	*x = ServiceReply{}
-	mi := &file_agent_proto_msgTypes[14]
+	mi := &file_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1299,7 +1412,7 @@ func (x *ServiceReply) String() string {
 func (*ServiceReply) ProtoMessage() {}
 
 func (x *ServiceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[14]
+	mi := &file_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1351,7 +1464,7 @@ type ServiceProgram struct {
 
 func (x *ServiceProgram) Reset() {
 	*x = ServiceProgram{}
-	mi := &file_agent_proto_msgTypes[15]
+	mi := &file_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1363,7 +1476,7 @@ func (x *ServiceProgram) String() string {
 func (*ServiceProgram) ProtoMessage() {}
 
 func (x *ServiceProgram) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[15]
+	mi := &file_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1411,7 +1524,7 @@ type DeleteServiceRequest struct {
 
 func (x *DeleteServiceRequest) Reset() {
 	*x = DeleteServiceRequest{}
-	mi := &file_agent_proto_msgTypes[16]
+	mi := &file_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1423,7 +1536,7 @@ func (x *DeleteServiceRequest) String() string {
 func (*DeleteServiceRequest) ProtoMessage() {}
 
 func (x *DeleteServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[16]
+	mi := &file_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1449,7 +1562,7 @@ type DeleteServiceReply struct {
 
 func (x *DeleteServiceReply) Reset() {
 	*x = DeleteServiceReply{}
-	mi := &file_agent_proto_msgTypes[17]
+	mi := &file_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1461,7 +1574,7 @@ func (x *DeleteServiceReply) String() string {
 func (*DeleteServiceReply) ProtoMessage() {}
 
 func (x *DeleteServiceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[17]
+	mi := &file_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1483,7 +1596,7 @@ type StartServiceRequest struct {
 
 func (x *StartServiceRequest) Reset() {
 	*x = StartServiceRequest{}
-	mi := &file_agent_proto_msgTypes[18]
+	mi := &file_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1495,7 +1608,7 @@ func (x *StartServiceRequest) String() string {
 func (*StartServiceRequest) ProtoMessage() {}
 
 func (x *StartServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[18]
+	mi := &file_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1537,7 +1650,7 @@ type StopServiceRequest struct {
 
 func (x *StopServiceRequest) Reset() {
 	*x = StopServiceRequest{}
-	mi := &file_agent_proto_msgTypes[19]
+	mi := &file_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1549,7 +1662,7 @@ func (x *StopServiceRequest) String() string {
 func (*StopServiceRequest) ProtoMessage() {}
 
 func (x *StopServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[19]
+	mi := &file_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1583,7 +1696,7 @@ type StopServiceReply struct {
 
 func (x *StopServiceReply) Reset() {
 	*x = StopServiceReply{}
-	mi := &file_agent_proto_msgTypes[20]
+	mi := &file_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1595,7 +1708,7 @@ func (x *StopServiceReply) String() string {
 func (*StopServiceReply) ProtoMessage() {}
 
 func (x *StopServiceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[20]
+	mi := &file_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1627,7 +1740,7 @@ type RegistryValue struct {
 
 func (x *RegistryValue) Reset() {
 	*x = RegistryValue{}
-	mi := &file_agent_proto_msgTypes[21]
+	mi := &file_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1639,7 +1752,7 @@ func (x *RegistryValue) String() string {
 func (*RegistryValue) ProtoMessage() {}
 
 func (x *RegistryValue) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[21]
+	mi := &file_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1702,7 +1815,7 @@ type RegistryGetRequest struct {
 
 func (x *RegistryGetRequest) Reset() {
 	*x = RegistryGetRequest{}
-	mi := &file_agent_proto_msgTypes[22]
+	mi := &file_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1714,7 +1827,7 @@ func (x *RegistryGetRequest) String() string {
 func (*RegistryGetRequest) ProtoMessage() {}
 
 func (x *RegistryGetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[22]
+	mi := &file_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1749,7 +1862,7 @@ type RegistrySetRequest struct {
 
 func (x *RegistrySetRequest) Reset() {
 	*x = RegistrySetRequest{}
-	mi := &file_agent_proto_msgTypes[23]
+	mi := &file_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1761,7 +1874,7 @@ func (x *RegistrySetRequest) String() string {
 func (*RegistrySetRequest) ProtoMessage() {}
 
 func (x *RegistrySetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[23]
+	mi := &file_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1794,7 +1907,7 @@ type RegistrySetReply struct {
 
 func (x *RegistrySetReply) Reset() {
 	*x = RegistrySetReply{}
-	mi := &file_agent_proto_msgTypes[24]
+	mi := &file_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1806,7 +1919,7 @@ func (x *RegistrySetReply) String() string {
 func (*RegistrySetReply) ProtoMessage() {}
 
 func (x *RegistrySetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[24]
+	mi := &file_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1828,7 +1941,7 @@ type RegistryDeleteRequest struct {
 
 func (x *RegistryDeleteRequest) Reset() {
 	*x = RegistryDeleteRequest{}
-	mi := &file_agent_proto_msgTypes[25]
+	mi := &file_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1840,7 +1953,7 @@ func (x *RegistryDeleteRequest) String() string {
 func (*RegistryDeleteRequest) ProtoMessage() {}
 
 func (x *RegistryDeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[25]
+	mi := &file_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1880,7 +1993,7 @@ type RegistryDeleteReply struct {
 
 func (x *RegistryDeleteReply) Reset() {
 	*x = RegistryDeleteReply{}
-	mi := &file_agent_proto_msgTypes[26]
+	mi := &file_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1892,7 +2005,7 @@ func (x *RegistryDeleteReply) String() string {
 func (*RegistryDeleteReply) ProtoMessage() {}
 
 func (x *RegistryDeleteReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[26]
+	mi := &file_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1912,7 +2025,7 @@ type RegistryListRequest struct {
 
 func (x *RegistryListRequest) Reset() {
 	*x = RegistryListRequest{}
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1924,7 +2037,7 @@ func (x *RegistryListRequest) String() string {
 func (*RegistryListRequest) ProtoMessage() {}
 
 func (x *RegistryListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1952,7 +2065,7 @@ type RegistryListReply struct {
 
 func (x *RegistryListReply) Reset() {
 	*x = RegistryListReply{}
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1964,7 +2077,7 @@ func (x *RegistryListReply) String() string {
 func (*RegistryListReply) ProtoMessage() {}
 
 func (x *RegistryListReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2003,7 +2116,7 @@ type FileInfo struct {
 
 func (x *FileInfo) Reset() {
 	*x = FileInfo{}
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2015,7 +2128,7 @@ func (x *FileInfo) String() string {
 func (*FileInfo) ProtoMessage() {}
 
 func (x *FileInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2077,7 +2190,7 @@ type StatRequest struct {
 
 func (x *StatRequest) Reset() {
 	*x = StatRequest{}
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2089,7 +2202,7 @@ func (x *StatRequest) String() string {
 func (*StatRequest) ProtoMessage() {}
 
 func (x *StatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2116,7 +2229,7 @@ type ListFilesRequest struct {
 
 func (x *ListFilesRequest) Reset() {
 	*x = ListFilesRequest{}
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2128,7 +2241,7 @@ func (x *ListFilesRequest) String() string {
 func (*ListFilesRequest) ProtoMessage() {}
 
 func (x *ListFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2155,7 +2268,7 @@ type ListFilesReply struct {
 
 func (x *ListFilesReply) Reset() {
 	*x = ListFilesReply{}
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2167,7 +2280,7 @@ func (x *ListFilesReply) String() string {
 func (*ListFilesReply) ProtoMessage() {}
 
 func (x *ListFilesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2194,7 +2307,7 @@ type HashRequest struct {
 
 func (x *HashRequest) Reset() {
 	*x = HashRequest{}
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2206,7 +2319,7 @@ func (x *HashRequest) String() string {
 func (*HashRequest) ProtoMessage() {}
 
 func (x *HashRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2234,7 +2347,7 @@ type HashReply struct {
 
 func (x *HashReply) Reset() {
 	*x = HashReply{}
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2246,7 +2359,7 @@ func (x *HashReply) String() string {
 func (*HashReply) ProtoMessage() {}
 
 func (x *HashReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2281,7 +2394,7 @@ type ReadRequest struct {
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2293,7 +2406,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2328,7 +2441,7 @@ type ReadReply struct {
 
 func (x *ReadReply) Reset() {
 	*x = ReadReply{}
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2340,7 +2453,7 @@ func (x *ReadReply) String() string {
 func (*ReadReply) ProtoMessage() {}
 
 func (x *ReadReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2381,7 +2494,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2393,7 +2506,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2474,7 +2587,7 @@ type TailReply struct {
 
 func (x *TailReply) Reset() {
 	*x = TailReply{}
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2486,7 +2599,7 @@ func (x *TailReply) String() string {
 func (*TailReply) ProtoMessage() {}
 
 func (x *TailReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2554,7 +2667,7 @@ type TailPlace struct {
 
 func (x *TailPlace) Reset() {
 	*x = TailPlace{}
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2566,7 +2679,7 @@ func (x *TailPlace) String() string {
 func (*TailPlace) ProtoMessage() {}
 
 func (x *TailPlace) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2629,7 +2742,7 @@ type WriteRequest struct {
 
 func (x *WriteRequest) Reset() {
 	*x = WriteRequest{}
-	mi := &file_agent_proto_msgTypes[40]
+	mi := &file_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2641,7 +2754,7 @@ func (x *WriteRequest) String() string {
 func (*WriteRequest) ProtoMessage() {}
 
 func (x *WriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[40]
+	mi := &file_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2684,7 +2797,7 @@ type WriteHeader struct {
 
 func (x *WriteHeader) Reset() {
 	*x = WriteHeader{}
-	mi := &file_agent_proto_msgTypes[41]
+	mi := &file_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2696,7 +2809,7 @@ func (x *WriteHeader) String() string {
 func (*WriteHeader) ProtoMessage() {}
 
 func (x *WriteHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[41]
+	mi := &file_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2787,7 +2900,7 @@ type WriteReply struct {
 
 func (x *WriteReply) Reset() {
 	*x = WriteReply{}
-	mi := &file_agent_proto_msgTypes[42]
+	mi := &file_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2799,7 +2912,7 @@ func (x *WriteReply) String() string {
 func (*WriteReply) ProtoMessage() {}
 
 func (x *WriteReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[42]
+	mi := &file_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2834,7 +2947,7 @@ type PatchRequest struct {
 
 func (x *PatchRequest) Reset() {
 	*x = PatchRequest{}
-	mi := &file_agent_proto_msgTypes[43]
+	mi := &file_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2846,7 +2959,7 @@ func (x *PatchRequest) String() string {
 func (*PatchRequest) ProtoMessage() {}
 
 func (x *PatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[43]
+	mi := &file_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2888,7 +3001,7 @@ type PatchHeader struct {
 
 func (x *PatchHeader) Reset() {
 	*x = PatchHeader{}
-	mi := &file_agent_proto_msgTypes[44]
+	mi := &file_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2900,7 +3013,7 @@ func (x *PatchHeader) String() string {
 func (*PatchHeader) ProtoMessage() {}
 
 func (x *PatchHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[44]
+	mi := &file_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2985,7 +3098,7 @@ type PatchReply struct {
 
 func (x *PatchReply) Reset() {
 	*x = PatchReply{}
-	mi := &file_agent_proto_msgTypes[45]
+	mi := &file_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2997,7 +3110,7 @@ func (x *PatchReply) String() string {
 func (*PatchReply) ProtoMessage() {}
 
 func (x *PatchReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[45]
+	mi := &file_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3038,7 +3151,7 @@ type ProbeRequest struct {
 
 func (x *ProbeRequest) Reset() {
 	*x = ProbeRequest{}
-	mi := &file_agent_proto_msgTypes[46]
+	mi := &file_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3050,7 +3163,7 @@ func (x *ProbeRequest) String() string {
 func (*ProbeRequest) ProtoMessage() {}
 
 func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[46]
+	mi := &file_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3076,7 +3189,7 @@ type ProbeReply struct {
 
 func (x *ProbeReply) Reset() {
 	*x = ProbeReply{}
-	mi := &file_agent_proto_msgTypes[47]
+	mi := &file_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3088,7 +3201,7 @@ func (x *ProbeReply) String() string {
 func (*ProbeReply) ProtoMessage() {}
 
 func (x *ProbeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[47]
+	mi := &file_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3110,7 +3223,7 @@ type RenameRequest struct {
 
 func (x *RenameRequest) Reset() {
 	*x = RenameRequest{}
-	mi := &file_agent_proto_msgTypes[48]
+	mi := &file_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3122,7 +3235,7 @@ func (x *RenameRequest) String() string {
 func (*RenameRequest) ProtoMessage() {}
 
 func (x *RenameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[48]
+	mi := &file_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3162,7 +3275,7 @@ type RenameReply struct {
 
 func (x *RenameReply) Reset() {
 	*x = RenameReply{}
-	mi := &file_agent_proto_msgTypes[49]
+	mi := &file_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3174,7 +3287,7 @@ func (x *RenameReply) String() string {
 func (*RenameReply) ProtoMessage() {}
 
 func (x *RenameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[49]
+	mi := &file_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3195,7 +3308,7 @@ type RemoveRequest struct {
 
 func (x *RemoveRequest) Reset() {
 	*x = RemoveRequest{}
-	mi := &file_agent_proto_msgTypes[50]
+	mi := &file_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3207,7 +3320,7 @@ func (x *RemoveRequest) String() string {
 func (*RemoveRequest) ProtoMessage() {}
 
 func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[50]
+	mi := &file_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3240,7 +3353,7 @@ type RemoveReply struct {
 
 func (x *RemoveReply) Reset() {
 	*x = RemoveReply{}
-	mi := &file_agent_proto_msgTypes[51]
+	mi := &file_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3252,7 +3365,7 @@ func (x *RemoveReply) String() string {
 func (*RemoveReply) ProtoMessage() {}
 
 func (x *RemoveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[51]
+	mi := &file_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3273,7 +3386,7 @@ type MakeFolderRequest struct {
 
 func (x *MakeFolderRequest) Reset() {
 	*x = MakeFolderRequest{}
-	mi := &file_agent_proto_msgTypes[52]
+	mi := &file_agent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3285,7 +3398,7 @@ func (x *MakeFolderRequest) String() string {
 func (*MakeFolderRequest) ProtoMessage() {}
 
 func (x *MakeFolderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[52]
+	mi := &file_agent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3318,7 +3431,7 @@ type MakeFolderReply struct {
 
 func (x *MakeFolderReply) Reset() {
 	*x = MakeFolderReply{}
-	mi := &file_agent_proto_msgTypes[53]
+	mi := &file_agent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3330,7 +3443,7 @@ func (x *MakeFolderReply) String() string {
 func (*MakeFolderReply) ProtoMessage() {}
 
 func (x *MakeFolderReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[53]
+	mi := &file_agent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3350,7 +3463,7 @@ type GetACLRequest struct {
 
 func (x *GetACLRequest) Reset() {
 	*x = GetACLRequest{}
-	mi := &file_agent_proto_msgTypes[54]
+	mi := &file_agent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3362,7 +3475,7 @@ func (x *GetACLRequest) String() string {
 func (*GetACLRequest) ProtoMessage() {}
 
 func (x *GetACLRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[54]
+	mi := &file_agent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3389,7 +3502,7 @@ type GetACLReply struct {
 
 func (x *GetACLReply) Reset() {
 	*x = GetACLReply{}
-	mi := &file_agent_proto_msgTypes[55]
+	mi := &file_agent_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3401,7 +3514,7 @@ func (x *GetACLReply) String() string {
 func (*GetACLReply) ProtoMessage() {}
 
 func (x *GetACLReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[55]
+	mi := &file_agent_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3429,7 +3542,7 @@ type SetACLRequest struct {
 
 func (x *SetACLRequest) Reset() {
 	*x = SetACLRequest{}
-	mi := &file_agent_proto_msgTypes[56]
+	mi := &file_agent_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3441,7 +3554,7 @@ func (x *SetACLRequest) String() string {
 func (*SetACLRequest) ProtoMessage() {}
 
 func (x *SetACLRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[56]
+	mi := &file_agent_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3474,7 +3587,7 @@ type SetACLReply struct {
 
 func (x *SetACLReply) Reset() {
 	*x = SetACLReply{}
-	mi := &file_agent_proto_msgTypes[57]
+	mi := &file_agent_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3486,7 +3599,7 @@ func (x *SetACLReply) String() string {
 func (*SetACLReply) ProtoMessage() {}
 
 func (x *SetACLReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[57]
+	mi := &file_agent_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3508,7 +3621,7 @@ type EnvironmentVariable struct {
 
 func (x *EnvironmentVariable) Reset() {
 	*x = EnvironmentVariable{}
-	mi := &file_agent_proto_msgTypes[58]
+	mi := &file_agent_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3520,7 +3633,7 @@ func (x *EnvironmentVariable) String() string {
 func (*EnvironmentVariable) ProtoMessage() {}
 
 func (x *EnvironmentVariable) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[58]
+	mi := &file_agent_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3560,7 +3673,7 @@ type GetEnvironmentRequest struct {
 
 func (x *GetEnvironmentRequest) Reset() {
 	*x = GetEnvironmentRequest{}
-	mi := &file_agent_proto_msgTypes[59]
+	mi := &file_agent_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3572,7 +3685,7 @@ func (x *GetEnvironmentRequest) String() string {
 func (*GetEnvironmentRequest) ProtoMessage() {}
 
 func (x *GetEnvironmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[59]
+	mi := &file_agent_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3592,7 +3705,7 @@ type GetEnvironmentReply struct {
 
 func (x *GetEnvironmentReply) Reset() {
 	*x = GetEnvironmentReply{}
-	mi := &file_agent_proto_msgTypes[60]
+	mi := &file_agent_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3604,7 +3717,7 @@ func (x *GetEnvironmentReply) String() string {
 func (*GetEnvironmentReply) ProtoMessage() {}
 
 func (x *GetEnvironmentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[60]
+	mi := &file_agent_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3633,7 +3746,7 @@ type SetEnvironmentRequest struct {
 
 func (x *SetEnvironmentRequest) Reset() {
 	*x = SetEnvironmentRequest{}
-	mi := &file_agent_proto_msgTypes[61]
+	mi := &file_agent_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3645,7 +3758,7 @@ func (x *SetEnvironmentRequest) String() string {
 func (*SetEnvironmentRequest) ProtoMessage() {}
 
 func (x *SetEnvironmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[61]
+	mi := &file_agent_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3686,7 +3799,7 @@ type SetEnvironmentReply struct {
 
 func (x *SetEnvironmentReply) Reset() {
 	*x = SetEnvironmentReply{}
-	mi := &file_agent_proto_msgTypes[62]
+	mi := &file_agent_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3698,7 +3811,7 @@ func (x *SetEnvironmentReply) String() string {
 func (*SetEnvironmentReply) ProtoMessage() {}
 
 func (x *SetEnvironmentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[62]
+	mi := &file_agent_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3726,7 +3839,7 @@ type HostsEntry struct {
 
 func (x *HostsEntry) Reset() {
 	*x = HostsEntry{}
-	mi := &file_agent_proto_msgTypes[63]
+	mi := &file_agent_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3738,7 +3851,7 @@ func (x *HostsEntry) String() string {
 func (*HostsEntry) ProtoMessage() {}
 
 func (x *HostsEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[63]
+	mi := &file_agent_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3771,7 +3884,7 @@ type GetHostsRequest struct {
 
 func (x *GetHostsRequest) Reset() {
 	*x = GetHostsRequest{}
-	mi := &file_agent_proto_msgTypes[64]
+	mi := &file_agent_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3783,7 +3896,7 @@ func (x *GetHostsRequest) String() string {
 func (*GetHostsRequest) ProtoMessage() {}
 
 func (x *GetHostsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[64]
+	mi := &file_agent_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3803,7 +3916,7 @@ type GetHostsReply struct {
 
 func (x *GetHostsReply) Reset() {
 	*x = GetHostsReply{}
-	mi := &file_agent_proto_msgTypes[65]
+	mi := &file_agent_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3815,7 +3928,7 @@ func (x *GetHostsReply) String() string {
 func (*GetHostsReply) ProtoMessage() {}
 
 func (x *GetHostsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[65]
+	mi := &file_agent_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3842,7 +3955,7 @@ type SetHostsRequest struct {
 
 func (x *SetHostsRequest) Reset() {
 	*x = SetHostsRequest{}
-	mi := &file_agent_proto_msgTypes[66]
+	mi := &file_agent_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3854,7 +3967,7 @@ func (x *SetHostsRequest) String() string {
 func (*SetHostsRequest) ProtoMessage() {}
 
 func (x *SetHostsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[66]
+	mi := &file_agent_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3881,7 +3994,7 @@ type SetHostsReply struct {
 
 func (x *SetHostsReply) Reset() {
 	*x = SetHostsReply{}
-	mi := &file_agent_proto_msgTypes[67]
+	mi := &file_agent_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3893,7 +4006,7 @@ func (x *SetHostsReply) String() string {
 func (*SetHostsReply) ProtoMessage() {}
 
 func (x *SetHostsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[67]
+	mi := &file_agent_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3930,7 +4043,7 @@ type Process struct {
 
 func (x *Process) Reset() {
 	*x = Process{}
-	mi := &file_agent_proto_msgTypes[68]
+	mi := &file_agent_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3942,7 +4055,7 @@ func (x *Process) String() string {
 func (*Process) ProtoMessage() {}
 
 func (x *Process) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[68]
+	mi := &file_agent_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4038,7 +4151,7 @@ type ListProcessesRequest struct {
 
 func (x *ListProcessesRequest) Reset() {
 	*x = ListProcessesRequest{}
-	mi := &file_agent_proto_msgTypes[69]
+	mi := &file_agent_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4050,7 +4163,7 @@ func (x *ListProcessesRequest) String() string {
 func (*ListProcessesRequest) ProtoMessage() {}
 
 func (x *ListProcessesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[69]
+	mi := &file_agent_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4071,7 +4184,7 @@ type ListProcessesReply struct {
 
 func (x *ListProcessesReply) Reset() {
 	*x = ListProcessesReply{}
-	mi := &file_agent_proto_msgTypes[70]
+	mi := &file_agent_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4083,7 +4196,7 @@ func (x *ListProcessesReply) String() string {
 func (*ListProcessesReply) ProtoMessage() {}
 
 func (x *ListProcessesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[70]
+	mi := &file_agent_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4108,6 +4221,92 @@ func (x *ListProcessesReply) GetTaken() *timestamppb.Timestamp {
 	return nil
 }
 
+type ProcessEnvironmentRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pid           uint32                 `protobuf:"varint,1,opt,name=pid,proto3" json:"pid,omitempty"`
+	Names         []string               `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProcessEnvironmentRequest) Reset() {
+	*x = ProcessEnvironmentRequest{}
+	mi := &file_agent_proto_msgTypes[72]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProcessEnvironmentRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProcessEnvironmentRequest) ProtoMessage() {}
+
+func (x *ProcessEnvironmentRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[72]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *ProcessEnvironmentRequest) GetPid() uint32 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *ProcessEnvironmentRequest) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+type ProcessEnvironmentReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Variables     []*EnvironmentVariable `protobuf:"bytes,1,rep,name=variables,proto3" json:"variables,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProcessEnvironmentReply) Reset() {
+	*x = ProcessEnvironmentReply{}
+	mi := &file_agent_proto_msgTypes[73]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProcessEnvironmentReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProcessEnvironmentReply) ProtoMessage() {}
+
+func (x *ProcessEnvironmentReply) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[73]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *ProcessEnvironmentReply) GetVariables() []*EnvironmentVariable {
+	if x != nil {
+		return x.Variables
+	}
+	return nil
+}
+
 type KillProcessRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Pid           uint32                 `protobuf:"varint,1,opt,name=pid,proto3" json:"pid,omitempty"`
@@ -4117,7 +4316,7 @@ type KillProcessRequest struct {
 
 func (x *KillProcessRequest) Reset() {
 	*x = KillProcessRequest{}
-	mi := &file_agent_proto_msgTypes[71]
+	mi := &file_agent_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4129,7 +4328,7 @@ func (x *KillProcessRequest) String() string {
 func (*KillProcessRequest) ProtoMessage() {}
 
 func (x *KillProcessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[71]
+	mi := &file_agent_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4155,7 +4354,7 @@ type KillProcessReply struct {
 
 func (x *KillProcessReply) Reset() {
 	*x = KillProcessReply{}
-	mi := &file_agent_proto_msgTypes[72]
+	mi := &file_agent_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4167,7 +4366,7 @@ func (x *KillProcessReply) String() string {
 func (*KillProcessReply) ProtoMessage() {}
 
 func (x *KillProcessReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[72]
+	mi := &file_agent_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4190,7 +4389,7 @@ type RunRequest struct {
 
 func (x *RunRequest) Reset() {
 	*x = RunRequest{}
-	mi := &file_agent_proto_msgTypes[73]
+	mi := &file_agent_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4202,7 +4401,7 @@ func (x *RunRequest) String() string {
 func (*RunRequest) ProtoMessage() {}
 
 func (x *RunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[73]
+	mi := &file_agent_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4254,7 +4453,7 @@ type RunCommand struct {
 
 func (x *RunCommand) Reset() {
 	*x = RunCommand{}
-	mi := &file_agent_proto_msgTypes[74]
+	mi := &file_agent_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4266,7 +4465,7 @@ func (x *RunCommand) String() string {
 func (*RunCommand) ProtoMessage() {}
 
 func (x *RunCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[74]
+	mi := &file_agent_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4322,7 +4521,7 @@ type TerminalSize struct {
 
 func (x *TerminalSize) Reset() {
 	*x = TerminalSize{}
-	mi := &file_agent_proto_msgTypes[75]
+	mi := &file_agent_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4334,7 +4533,7 @@ func (x *TerminalSize) String() string {
 func (*TerminalSize) ProtoMessage() {}
 
 func (x *TerminalSize) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[75]
+	mi := &file_agent_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4372,7 +4571,7 @@ type RunReply struct {
 
 func (x *RunReply) Reset() {
 	*x = RunReply{}
-	mi := &file_agent_proto_msgTypes[76]
+	mi := &file_agent_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4384,7 +4583,7 @@ func (x *RunReply) String() string {
 func (*RunReply) ProtoMessage() {}
 
 func (x *RunReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[76]
+	mi := &file_agent_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4440,7 +4639,7 @@ type Feature struct {
 
 func (x *Feature) Reset() {
 	*x = Feature{}
-	mi := &file_agent_proto_msgTypes[77]
+	mi := &file_agent_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4452,7 +4651,7 @@ func (x *Feature) String() string {
 func (*Feature) ProtoMessage() {}
 
 func (x *Feature) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[77]
+	mi := &file_agent_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4486,7 +4685,7 @@ type GetFeaturesRequest struct {
 
 func (x *GetFeaturesRequest) Reset() {
 	*x = GetFeaturesRequest{}
-	mi := &file_agent_proto_msgTypes[78]
+	mi := &file_agent_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4498,7 +4697,7 @@ func (x *GetFeaturesRequest) String() string {
 func (*GetFeaturesRequest) ProtoMessage() {}
 
 func (x *GetFeaturesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[78]
+	mi := &file_agent_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4525,7 +4724,7 @@ type FeaturesReply struct {
 
 func (x *FeaturesReply) Reset() {
 	*x = FeaturesReply{}
-	mi := &file_agent_proto_msgTypes[79]
+	mi := &file_agent_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4537,7 +4736,7 @@ func (x *FeaturesReply) String() string {
 func (*FeaturesReply) ProtoMessage() {}
 
 func (x *FeaturesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[79]
+	mi := &file_agent_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4565,7 +4764,7 @@ type SetFeatureRequest struct {
 
 func (x *SetFeatureRequest) Reset() {
 	*x = SetFeatureRequest{}
-	mi := &file_agent_proto_msgTypes[80]
+	mi := &file_agent_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4577,7 +4776,7 @@ func (x *SetFeatureRequest) String() string {
 func (*SetFeatureRequest) ProtoMessage() {}
 
 func (x *SetFeatureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[80]
+	mi := &file_agent_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4611,7 +4810,7 @@ type SetFeatureReply struct {
 
 func (x *SetFeatureReply) Reset() {
 	*x = SetFeatureReply{}
-	mi := &file_agent_proto_msgTypes[81]
+	mi := &file_agent_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4623,7 +4822,7 @@ func (x *SetFeatureReply) String() string {
 func (*SetFeatureReply) ProtoMessage() {}
 
 func (x *SetFeatureReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[81]
+	mi := &file_agent_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4659,7 +4858,7 @@ type FirewallRule struct {
 
 func (x *FirewallRule) Reset() {
 	*x = FirewallRule{}
-	mi := &file_agent_proto_msgTypes[82]
+	mi := &file_agent_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4671,7 +4870,7 @@ func (x *FirewallRule) String() string {
 func (*FirewallRule) ProtoMessage() {}
 
 func (x *FirewallRule) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[82]
+	mi := &file_agent_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4760,7 +4959,7 @@ type ListFirewallRulesRequest struct {
 
 func (x *ListFirewallRulesRequest) Reset() {
 	*x = ListFirewallRulesRequest{}
-	mi := &file_agent_proto_msgTypes[83]
+	mi := &file_agent_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4772,7 +4971,7 @@ func (x *ListFirewallRulesRequest) String() string {
 func (*ListFirewallRulesRequest) ProtoMessage() {}
 
 func (x *ListFirewallRulesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[83]
+	mi := &file_agent_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4792,7 +4991,7 @@ type ListFirewallRulesReply struct {
 
 func (x *ListFirewallRulesReply) Reset() {
 	*x = ListFirewallRulesReply{}
-	mi := &file_agent_proto_msgTypes[84]
+	mi := &file_agent_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4804,7 +5003,7 @@ func (x *ListFirewallRulesReply) String() string {
 func (*ListFirewallRulesReply) ProtoMessage() {}
 
 func (x *ListFirewallRulesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[84]
+	mi := &file_agent_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4830,7 +5029,7 @@ type AddFirewallRuleReply struct {
 
 func (x *AddFirewallRuleReply) Reset() {
 	*x = AddFirewallRuleReply{}
-	mi := &file_agent_proto_msgTypes[85]
+	mi := &file_agent_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4842,7 +5041,7 @@ func (x *AddFirewallRuleReply) String() string {
 func (*AddFirewallRuleReply) ProtoMessage() {}
 
 func (x *AddFirewallRuleReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[85]
+	mi := &file_agent_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4862,7 +5061,7 @@ type RemoveFirewallRuleRequest struct {
 
 func (x *RemoveFirewallRuleRequest) Reset() {
 	*x = RemoveFirewallRuleRequest{}
-	mi := &file_agent_proto_msgTypes[86]
+	mi := &file_agent_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4874,7 +5073,7 @@ func (x *RemoveFirewallRuleRequest) String() string {
 func (*RemoveFirewallRuleRequest) ProtoMessage() {}
 
 func (x *RemoveFirewallRuleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[86]
+	mi := &file_agent_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4900,7 +5099,7 @@ type RemoveFirewallRuleReply struct {
 
 func (x *RemoveFirewallRuleReply) Reset() {
 	*x = RemoveFirewallRuleReply{}
-	mi := &file_agent_proto_msgTypes[87]
+	mi := &file_agent_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4912,7 +5111,7 @@ func (x *RemoveFirewallRuleReply) String() string {
 func (*RemoveFirewallRuleReply) ProtoMessage() {}
 
 func (x *RemoveFirewallRuleReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[87]
+	mi := &file_agent_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4933,7 +5132,7 @@ type EnableFirewallGroupRequest struct {
 
 func (x *EnableFirewallGroupRequest) Reset() {
 	*x = EnableFirewallGroupRequest{}
-	mi := &file_agent_proto_msgTypes[88]
+	mi := &file_agent_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4945,7 +5144,7 @@ func (x *EnableFirewallGroupRequest) String() string {
 func (*EnableFirewallGroupRequest) ProtoMessage() {}
 
 func (x *EnableFirewallGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[88]
+	mi := &file_agent_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4978,7 +5177,7 @@ type EnableFirewallGroupReply struct {
 
 func (x *EnableFirewallGroupReply) Reset() {
 	*x = EnableFirewallGroupReply{}
-	mi := &file_agent_proto_msgTypes[89]
+	mi := &file_agent_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4990,7 +5189,7 @@ func (x *EnableFirewallGroupReply) String() string {
 func (*EnableFirewallGroupReply) ProtoMessage() {}
 
 func (x *EnableFirewallGroupReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[89]
+	mi := &file_agent_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5011,7 +5210,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_agent_proto_msgTypes[90]
+	mi := &file_agent_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5023,7 +5222,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[90]
+	mi := &file_agent_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5061,7 +5260,7 @@ type ReachReply struct {
 
 func (x *ReachReply) Reset() {
 	*x = ReachReply{}
-	mi := &file_agent_proto_msgTypes[91]
+	mi := &file_agent_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5073,7 +5272,7 @@ func (x *ReachReply) String() string {
 func (*ReachReply) ProtoMessage() {}
 
 func (x *ReachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[91]
+	mi := &file_agent_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5128,7 +5327,7 @@ type ResolveRequest struct {
 
 func (x *ResolveRequest) Reset() {
 	*x = ResolveRequest{}
-	mi := &file_agent_proto_msgTypes[92]
+	mi := &file_agent_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5140,7 +5339,7 @@ func (x *ResolveRequest) String() string {
 func (*ResolveRequest) ProtoMessage() {}
 
 func (x *ResolveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[92]
+	mi := &file_agent_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5167,7 +5366,7 @@ type ResolveReply struct {
 
 func (x *ResolveReply) Reset() {
 	*x = ResolveReply{}
-	mi := &file_agent_proto_msgTypes[93]
+	mi := &file_agent_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5179,7 +5378,7 @@ func (x *ResolveReply) String() string {
 func (*ResolveReply) ProtoMessage() {}
 
 func (x *ResolveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[93]
+	mi := &file_agent_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5206,7 +5405,7 @@ type HTTPGetRequest struct {
 
 func (x *HTTPGetRequest) Reset() {
 	*x = HTTPGetRequest{}
-	mi := &file_agent_proto_msgTypes[94]
+	mi := &file_agent_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5218,7 +5417,7 @@ func (x *HTTPGetRequest) String() string {
 func (*HTTPGetRequest) ProtoMessage() {}
 
 func (x *HTTPGetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[94]
+	mi := &file_agent_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5246,7 +5445,7 @@ type HTTPGetReply struct {
 
 func (x *HTTPGetReply) Reset() {
 	*x = HTTPGetReply{}
-	mi := &file_agent_proto_msgTypes[95]
+	mi := &file_agent_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5258,7 +5457,7 @@ func (x *HTTPGetReply) String() string {
 func (*HTTPGetReply) ProtoMessage() {}
 
 func (x *HTTPGetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[95]
+	mi := &file_agent_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5291,7 +5490,7 @@ type ListenersRequest struct {
 
 func (x *ListenersRequest) Reset() {
 	*x = ListenersRequest{}
-	mi := &file_agent_proto_msgTypes[96]
+	mi := &file_agent_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5303,7 +5502,7 @@ func (x *ListenersRequest) String() string {
 func (*ListenersRequest) ProtoMessage() {}
 
 func (x *ListenersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[96]
+	mi := &file_agent_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5323,7 +5522,7 @@ type ListenersReply struct {
 
 func (x *ListenersReply) Reset() {
 	*x = ListenersReply{}
-	mi := &file_agent_proto_msgTypes[97]
+	mi := &file_agent_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5335,7 +5534,7 @@ func (x *ListenersReply) String() string {
 func (*ListenersReply) ProtoMessage() {}
 
 func (x *ListenersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[97]
+	mi := &file_agent_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5366,7 +5565,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_agent_proto_msgTypes[98]
+	mi := &file_agent_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5378,7 +5577,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[98]
+	mi := &file_agent_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5433,7 +5632,7 @@ type CRIVersionRequest struct {
 
 func (x *CRIVersionRequest) Reset() {
 	*x = CRIVersionRequest{}
-	mi := &file_agent_proto_msgTypes[99]
+	mi := &file_agent_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5445,7 +5644,7 @@ func (x *CRIVersionRequest) String() string {
 func (*CRIVersionRequest) ProtoMessage() {}
 
 func (x *CRIVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[99]
+	mi := &file_agent_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5474,7 +5673,7 @@ type CRIVersionReply struct {
 
 func (x *CRIVersionReply) Reset() {
 	*x = CRIVersionReply{}
-	mi := &file_agent_proto_msgTypes[100]
+	mi := &file_agent_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5486,7 +5685,7 @@ func (x *CRIVersionReply) String() string {
 func (*CRIVersionReply) ProtoMessage() {}
 
 func (x *CRIVersionReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[100]
+	mi := &file_agent_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5528,7 +5727,7 @@ type CRIStatusRequest struct {
 
 func (x *CRIStatusRequest) Reset() {
 	*x = CRIStatusRequest{}
-	mi := &file_agent_proto_msgTypes[101]
+	mi := &file_agent_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5540,7 +5739,7 @@ func (x *CRIStatusRequest) String() string {
 func (*CRIStatusRequest) ProtoMessage() {}
 
 func (x *CRIStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[101]
+	mi := &file_agent_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5574,7 +5773,7 @@ type CRIStatusReply struct {
 
 func (x *CRIStatusReply) Reset() {
 	*x = CRIStatusReply{}
-	mi := &file_agent_proto_msgTypes[102]
+	mi := &file_agent_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5586,7 +5785,7 @@ func (x *CRIStatusReply) String() string {
 func (*CRIStatusReply) ProtoMessage() {}
 
 func (x *CRIStatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[102]
+	mi := &file_agent_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5614,7 +5813,7 @@ type PipeRequest struct {
 
 func (x *PipeRequest) Reset() {
 	*x = PipeRequest{}
-	mi := &file_agent_proto_msgTypes[103]
+	mi := &file_agent_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5626,7 +5825,7 @@ func (x *PipeRequest) String() string {
 func (*PipeRequest) ProtoMessage() {}
 
 func (x *PipeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[103]
+	mi := &file_agent_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5660,7 +5859,7 @@ type PipeReply struct {
 
 func (x *PipeReply) Reset() {
 	*x = PipeReply{}
-	mi := &file_agent_proto_msgTypes[104]
+	mi := &file_agent_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5672,7 +5871,7 @@ func (x *PipeReply) String() string {
 func (*PipeReply) ProtoMessage() {}
 
 func (x *PipeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[104]
+	mi := &file_agent_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5700,7 +5899,7 @@ type ConnectRequest struct {
 
 func (x *ConnectRequest) Reset() {
 	*x = ConnectRequest{}
-	mi := &file_agent_proto_msgTypes[105]
+	mi := &file_agent_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5712,7 +5911,7 @@ func (x *ConnectRequest) String() string {
 func (*ConnectRequest) ProtoMessage() {}
 
 func (x *ConnectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[105]
+	mi := &file_agent_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5747,7 +5946,7 @@ type ConnectReply struct {
 
 func (x *ConnectReply) Reset() {
 	*x = ConnectReply{}
-	mi := &file_agent_proto_msgTypes[106]
+	mi := &file_agent_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5759,7 +5958,7 @@ func (x *ConnectReply) String() string {
 func (*ConnectReply) ProtoMessage() {}
 
 func (x *ConnectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[106]
+	mi := &file_agent_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5793,7 +5992,7 @@ type InspectRequest struct {
 
 func (x *InspectRequest) Reset() {
 	*x = InspectRequest{}
-	mi := &file_agent_proto_msgTypes[107]
+	mi := &file_agent_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5805,7 +6004,7 @@ func (x *InspectRequest) String() string {
 func (*InspectRequest) ProtoMessage() {}
 
 func (x *InspectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[107]
+	mi := &file_agent_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5837,7 +6036,7 @@ type InspectComponent struct {
 
 func (x *InspectComponent) Reset() {
 	*x = InspectComponent{}
-	mi := &file_agent_proto_msgTypes[108]
+	mi := &file_agent_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5849,7 +6048,7 @@ func (x *InspectComponent) String() string {
 func (*InspectComponent) ProtoMessage() {}
 
 func (x *InspectComponent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[108]
+	mi := &file_agent_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5899,7 +6098,7 @@ type InspectReply struct {
 
 func (x *InspectReply) Reset() {
 	*x = InspectReply{}
-	mi := &file_agent_proto_msgTypes[109]
+	mi := &file_agent_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5911,7 +6110,7 @@ func (x *InspectReply) String() string {
 func (*InspectReply) ProtoMessage() {}
 
 func (x *InspectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[109]
+	mi := &file_agent_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5971,7 +6170,7 @@ type ComponentState struct {
 
 func (x *ComponentState) Reset() {
 	*x = ComponentState{}
-	mi := &file_agent_proto_msgTypes[110]
+	mi := &file_agent_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5983,7 +6182,7 @@ func (x *ComponentState) String() string {
 func (*ComponentState) ProtoMessage() {}
 
 func (x *ComponentState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[110]
+	mi := &file_agent_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6128,7 +6327,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_agent_proto_msgTypes[111]
+	mi := &file_agent_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6140,7 +6339,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[111]
+	mi := &file_agent_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6207,7 +6406,7 @@ type Transaction struct {
 
 func (x *Transaction) Reset() {
 	*x = Transaction{}
-	mi := &file_agent_proto_msgTypes[112]
+	mi := &file_agent_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6219,7 +6418,7 @@ func (x *Transaction) String() string {
 func (*Transaction) ProtoMessage() {}
 
 func (x *Transaction) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[112]
+	mi := &file_agent_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6282,7 +6481,7 @@ type SwapPlan struct {
 
 func (x *SwapPlan) Reset() {
 	*x = SwapPlan{}
-	mi := &file_agent_proto_msgTypes[113]
+	mi := &file_agent_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6294,7 +6493,7 @@ func (x *SwapPlan) String() string {
 func (*SwapPlan) ProtoMessage() {}
 
 func (x *SwapPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[113]
+	mi := &file_agent_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6342,7 +6541,7 @@ type SwapComponent struct {
 
 func (x *SwapComponent) Reset() {
 	*x = SwapComponent{}
-	mi := &file_agent_proto_msgTypes[114]
+	mi := &file_agent_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6354,7 +6553,7 @@ func (x *SwapComponent) String() string {
 func (*SwapComponent) ProtoMessage() {}
 
 func (x *SwapComponent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[114]
+	mi := &file_agent_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6460,7 +6659,7 @@ type Health struct {
 
 func (x *Health) Reset() {
 	*x = Health{}
-	mi := &file_agent_proto_msgTypes[115]
+	mi := &file_agent_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6472,7 +6671,7 @@ func (x *Health) String() string {
 func (*Health) ProtoMessage() {}
 
 func (x *Health) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[115]
+	mi := &file_agent_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6518,7 +6717,7 @@ type SwapEvent struct {
 
 func (x *SwapEvent) Reset() {
 	*x = SwapEvent{}
-	mi := &file_agent_proto_msgTypes[116]
+	mi := &file_agent_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6530,7 +6729,7 @@ func (x *SwapEvent) String() string {
 func (*SwapEvent) ProtoMessage() {}
 
 func (x *SwapEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[116]
+	mi := &file_agent_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6596,7 +6795,7 @@ type SwapOutcome struct {
 
 func (x *SwapOutcome) Reset() {
 	*x = SwapOutcome{}
-	mi := &file_agent_proto_msgTypes[117]
+	mi := &file_agent_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6608,7 +6807,7 @@ func (x *SwapOutcome) String() string {
 func (*SwapOutcome) ProtoMessage() {}
 
 func (x *SwapOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[117]
+	mi := &file_agent_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6671,7 +6870,7 @@ type ComponentOutcome struct {
 
 func (x *ComponentOutcome) Reset() {
 	*x = ComponentOutcome{}
-	mi := &file_agent_proto_msgTypes[118]
+	mi := &file_agent_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6683,7 +6882,7 @@ func (x *ComponentOutcome) String() string {
 func (*ComponentOutcome) ProtoMessage() {}
 
 func (x *ComponentOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[118]
+	mi := &file_agent_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6751,7 +6950,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_agent_proto_msgTypes[119]
+	mi := &file_agent_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6763,7 +6962,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[119]
+	mi := &file_agent_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6783,7 +6982,7 @@ type AcknowledgeRequest struct {
 
 func (x *AcknowledgeRequest) Reset() {
 	*x = AcknowledgeRequest{}
-	mi := &file_agent_proto_msgTypes[120]
+	mi := &file_agent_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6795,7 +6994,7 @@ func (x *AcknowledgeRequest) String() string {
 func (*AcknowledgeRequest) ProtoMessage() {}
 
 func (x *AcknowledgeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[120]
+	mi := &file_agent_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6821,7 +7020,7 @@ type AcknowledgeReply struct {
 
 func (x *AcknowledgeReply) Reset() {
 	*x = AcknowledgeReply{}
-	mi := &file_agent_proto_msgTypes[121]
+	mi := &file_agent_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6833,7 +7032,7 @@ func (x *AcknowledgeReply) String() string {
 func (*AcknowledgeReply) ProtoMessage() {}
 
 func (x *AcknowledgeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[121]
+	mi := &file_agent_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6884,14 +7083,18 @@ const file_agent_proto_rawDesc = "" +
 	"\x03pid\x18\x04 \x01(\rR\x03pid\x12\x1b\n" +
 	"\texit_code\x18\x05 \x01(\rR\bexitCode\x12,\n" +
 	"\x12specific_exit_code\x18\x06 \x01(\rR\x10specificExitCode\x124\n" +
-	"\astarted\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\astarted\"\xd1\x01\n" +
+	"\astarted\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\astarted\"\x8a\x02\n" +
 	"\bRecovery\x125\n" +
 	"\brestarts\x18\x01 \x03(\v2\x19.google.protobuf.DurationR\brestarts\x12/\n" +
 	"\x05reset\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05reset\x12\x1f\n" +
 	"\vrepeat_last\x18\x03 \x01(\bR\n" +
 	"repeatLast\x12\"\n" +
 	"\ron_error_exit\x18\x04 \x01(\bR\vonErrorExit\x12\x18\n" +
-	"\areboots\x18\x05 \x01(\bR\areboots\"\xb7\x02\n" +
+	"\areboots\x18\x05 \x01(\bR\areboots\x127\n" +
+	"\aactions\x18\x06 \x03(\v2\x1d.swdt.agent.v1.RecoveryActionR\aactions\"r\n" +
+	"\x0eRecoveryAction\x12/\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1b.swdt.agent.v1.RecoveryKindR\x04kind\x12/\n" +
+	"\x05after\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05after\"\xe0\x02\n" +
 	"\rServiceConfig\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12 \n" +
@@ -6901,7 +7104,8 @@ const file_agent_proto_rawDesc = "" +
 	"start_type\x18\x05 \x01(\x0e2\x18.swdt.agent.v1.StartTypeR\tstartType\x12\x18\n" +
 	"\aaccount\x18\x06 \x01(\tR\aaccount\x12\"\n" +
 	"\fdependencies\x18\a \x03(\tR\fdependencies\x123\n" +
-	"\brecovery\x18\b \x01(\v2\x17.swdt.agent.v1.RecoveryR\brecovery\"\x15\n" +
+	"\brecovery\x18\b \x01(\v2\x17.swdt.agent.v1.RecoveryR\brecovery\x12'\n" +
+	"\x0fno_dependencies\x18\t \x01(\bR\x0enoDependencies\"\x15\n" +
 	"\x13ListServicesRequest\"M\n" +
 	"\x11ListServicesReply\x128\n" +
 	"\bservices\x18\x01 \x03(\v2\x1c.swdt.agent.v1.ServiceStatusR\bservices\"'\n" +
@@ -7111,7 +7315,12 @@ const file_agent_proto_rawDesc = "" +
 	"\x14ListProcessesRequest\"|\n" +
 	"\x12ListProcessesReply\x124\n" +
 	"\tprocesses\x18\x01 \x03(\v2\x16.swdt.agent.v1.ProcessR\tprocesses\x120\n" +
-	"\x05taken\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05taken\"&\n" +
+	"\x05taken\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05taken\"C\n" +
+	"\x19ProcessEnvironmentRequest\x12\x10\n" +
+	"\x03pid\x18\x01 \x01(\rR\x03pid\x12\x14\n" +
+	"\x05names\x18\x02 \x03(\tR\x05names\"[\n" +
+	"\x17ProcessEnvironmentReply\x12@\n" +
+	"\tvariables\x18\x01 \x03(\v2\".swdt.agent.v1.EnvironmentVariableR\tvariables\"&\n" +
 	"\x12KillProcessRequest\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\rR\x03pid\"\x12\n" +
 	"\x10KillProcessReply\"\xaf\x01\n" +
@@ -7339,7 +7548,12 @@ const file_agent_proto_rawDesc = "" +
 	"\x10START_TYPE_UNSET\x10\x00\x12\x13\n" +
 	"\x0fSTART_TYPE_AUTO\x10\x01\x12\x15\n" +
 	"\x11START_TYPE_MANUAL\x10\x02\x12\x17\n" +
-	"\x13START_TYPE_DISABLED\x10\x03*|\n" +
+	"\x13START_TYPE_DISABLED\x10\x03*v\n" +
+	"\fRecoveryKind\x12\x16\n" +
+	"\x12RECOVERY_KIND_NONE\x10\x00\x12\x19\n" +
+	"\x15RECOVERY_KIND_RESTART\x10\x01\x12\x18\n" +
+	"\x14RECOVERY_KIND_REBOOT\x10\x02\x12\x19\n" +
+	"\x15RECOVERY_KIND_COMMAND\x10\x03*|\n" +
 	"\tTailEvent\x12\x13\n" +
 	"\x0fTAIL_EVENT_NONE\x10\x00\x12\x12\n" +
 	"\x0eTAIL_EVENT_END\x10\x01\x12\x17\n" +
@@ -7426,10 +7640,11 @@ const file_agent_proto_rawDesc = "" +
 	"\x0eGetEnvironment\x12$.swdt.agent.v1.GetEnvironmentRequest\x1a\".swdt.agent.v1.GetEnvironmentReply\x12Z\n" +
 	"\x0eSetEnvironment\x12$.swdt.agent.v1.SetEnvironmentRequest\x1a\".swdt.agent.v1.SetEnvironmentReply\x12H\n" +
 	"\bGetHosts\x12\x1e.swdt.agent.v1.GetHostsRequest\x1a\x1c.swdt.agent.v1.GetHostsReply\x12H\n" +
-	"\bSetHosts\x12\x1e.swdt.agent.v1.SetHostsRequest\x1a\x1c.swdt.agent.v1.SetHostsReply2\xe6\x01\n" +
+	"\bSetHosts\x12\x1e.swdt.agent.v1.SetHostsRequest\x1a\x1c.swdt.agent.v1.SetHostsReply2\xc7\x02\n" +
 	"\tProcesses\x12N\n" +
 	"\x04List\x12#.swdt.agent.v1.ListProcessesRequest\x1a!.swdt.agent.v1.ListProcessesReply\x12J\n" +
-	"\x04Kill\x12!.swdt.agent.v1.KillProcessRequest\x1a\x1f.swdt.agent.v1.KillProcessReply\x12=\n" +
+	"\x04Kill\x12!.swdt.agent.v1.KillProcessRequest\x1a\x1f.swdt.agent.v1.KillProcessReply\x12_\n" +
+	"\vEnvironment\x12(.swdt.agent.v1.ProcessEnvironmentRequest\x1a&.swdt.agent.v1.ProcessEnvironmentReply\x12=\n" +
 	"\x03Run\x12\x19.swdt.agent.v1.RunRequest\x1a\x17.swdt.agent.v1.RunReply(\x010\x012\x9b\x01\n" +
 	"\bFeatures\x12F\n" +
 	"\x03Get\x12!.swdt.agent.v1.GetFeaturesRequest\x1a\x1c.swdt.agent.v1.FeaturesReply\x12G\n" +
@@ -7460,332 +7675,342 @@ var (
 	file_agent_proto_rawDescData []byte
 )
 
-var file_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 122)
+var file_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 125)
 var file_agent_proto_goTypes = []any{
 	(Simulation)(0),                    // 0: swdt.agent.v1.Simulation
 	(ServiceState)(0),                  // 1: swdt.agent.v1.ServiceState
 	(StartType)(0),                     // 2: swdt.agent.v1.StartType
-	(TailEvent)(0),                     // 3: swdt.agent.v1.TailEvent
-	(FeatureState)(0),                  // 4: swdt.agent.v1.FeatureState
-	(ReachOutcome)(0),                  // 5: swdt.agent.v1.ReachOutcome
-	(SwapState)(0),                     // 6: swdt.agent.v1.SwapState
-	(SwapResult)(0),                    // 7: swdt.agent.v1.SwapResult
-	(SwapAction)(0),                    // 8: swdt.agent.v1.SwapAction
-	(*FactsRequest)(nil),               // 9: swdt.agent.v1.FactsRequest
-	(*FactsReply)(nil),                 // 10: swdt.agent.v1.FactsReply
-	(*RebootRequest)(nil),              // 11: swdt.agent.v1.RebootRequest
-	(*RebootReply)(nil),                // 12: swdt.agent.v1.RebootReply
-	(*LockRequest)(nil),                // 13: swdt.agent.v1.LockRequest
-	(*LockReply)(nil),                  // 14: swdt.agent.v1.LockReply
-	(*UnlockRequest)(nil),              // 15: swdt.agent.v1.UnlockRequest
-	(*UnlockReply)(nil),                // 16: swdt.agent.v1.UnlockReply
-	(*ServiceStatus)(nil),              // 17: swdt.agent.v1.ServiceStatus
-	(*Recovery)(nil),                   // 18: swdt.agent.v1.Recovery
-	(*ServiceConfig)(nil),              // 19: swdt.agent.v1.ServiceConfig
-	(*ListServicesRequest)(nil),        // 20: swdt.agent.v1.ListServicesRequest
-	(*ListServicesReply)(nil),          // 21: swdt.agent.v1.ListServicesReply
-	(*GetServiceRequest)(nil),          // 22: swdt.agent.v1.GetServiceRequest
-	(*ServiceReply)(nil),               // 23: swdt.agent.v1.ServiceReply
-	(*ServiceProgram)(nil),             // 24: swdt.agent.v1.ServiceProgram
-	(*DeleteServiceRequest)(nil),       // 25: swdt.agent.v1.DeleteServiceRequest
-	(*DeleteServiceReply)(nil),         // 26: swdt.agent.v1.DeleteServiceReply
-	(*StartServiceRequest)(nil),        // 27: swdt.agent.v1.StartServiceRequest
-	(*StopServiceRequest)(nil),         // 28: swdt.agent.v1.StopServiceRequest
-	(*StopServiceReply)(nil),           // 29: swdt.agent.v1.StopServiceReply
-	(*RegistryValue)(nil),              // 30: swdt.agent.v1.RegistryValue
-	(*RegistryGetRequest)(nil),         // 31: swdt.agent.v1.RegistryGetRequest
-	(*RegistrySetRequest)(nil),         // 32: swdt.agent.v1.RegistrySetRequest
-	(*RegistrySetReply)(nil),           // 33: swdt.agent.v1.RegistrySetReply
-	(*RegistryDeleteRequest)(nil),      // 34: swdt.agent.v1.RegistryDeleteRequest
-	(*RegistryDeleteReply)(nil),        // 35: swdt.agent.v1.RegistryDeleteReply
-	(*RegistryListRequest)(nil),        // 36: swdt.agent.v1.RegistryListRequest
-	(*RegistryListReply)(nil),          // 37: swdt.agent.v1.RegistryListReply
-	(*FileInfo)(nil),                   // 38: swdt.agent.v1.FileInfo
-	(*StatRequest)(nil),                // 39: swdt.agent.v1.StatRequest
-	(*ListFilesRequest)(nil),           // 40: swdt.agent.v1.ListFilesRequest
-	(*ListFilesReply)(nil),             // 41: swdt.agent.v1.ListFilesReply
-	(*HashRequest)(nil),                // 42: swdt.agent.v1.HashRequest
-	(*HashReply)(nil),                  // 43: swdt.agent.v1.HashReply
-	(*ReadRequest)(nil),                // 44: swdt.agent.v1.ReadRequest
-	(*ReadReply)(nil),                  // 45: swdt.agent.v1.ReadReply
-	(*TailRequest)(nil),                // 46: swdt.agent.v1.TailRequest
-	(*TailReply)(nil),                  // 47: swdt.agent.v1.TailReply
-	(*TailPlace)(nil),                  // 48: swdt.agent.v1.TailPlace
-	(*WriteRequest)(nil),               // 49: swdt.agent.v1.WriteRequest
-	(*WriteHeader)(nil),                // 50: swdt.agent.v1.WriteHeader
-	(*WriteReply)(nil),                 // 51: swdt.agent.v1.WriteReply
-	(*PatchRequest)(nil),               // 52: swdt.agent.v1.PatchRequest
-	(*PatchHeader)(nil),                // 53: swdt.agent.v1.PatchHeader
-	(*PatchReply)(nil),                 // 54: swdt.agent.v1.PatchReply
-	(*ProbeRequest)(nil),               // 55: swdt.agent.v1.ProbeRequest
-	(*ProbeReply)(nil),                 // 56: swdt.agent.v1.ProbeReply
-	(*RenameRequest)(nil),              // 57: swdt.agent.v1.RenameRequest
-	(*RenameReply)(nil),                // 58: swdt.agent.v1.RenameReply
-	(*RemoveRequest)(nil),              // 59: swdt.agent.v1.RemoveRequest
-	(*RemoveReply)(nil),                // 60: swdt.agent.v1.RemoveReply
-	(*MakeFolderRequest)(nil),          // 61: swdt.agent.v1.MakeFolderRequest
-	(*MakeFolderReply)(nil),            // 62: swdt.agent.v1.MakeFolderReply
-	(*GetACLRequest)(nil),              // 63: swdt.agent.v1.GetACLRequest
-	(*GetACLReply)(nil),                // 64: swdt.agent.v1.GetACLReply
-	(*SetACLRequest)(nil),              // 65: swdt.agent.v1.SetACLRequest
-	(*SetACLReply)(nil),                // 66: swdt.agent.v1.SetACLReply
-	(*EnvironmentVariable)(nil),        // 67: swdt.agent.v1.EnvironmentVariable
-	(*GetEnvironmentRequest)(nil),      // 68: swdt.agent.v1.GetEnvironmentRequest
-	(*GetEnvironmentReply)(nil),        // 69: swdt.agent.v1.GetEnvironmentReply
-	(*SetEnvironmentRequest)(nil),      // 70: swdt.agent.v1.SetEnvironmentRequest
-	(*SetEnvironmentReply)(nil),        // 71: swdt.agent.v1.SetEnvironmentReply
-	(*HostsEntry)(nil),                 // 72: swdt.agent.v1.HostsEntry
-	(*GetHostsRequest)(nil),            // 73: swdt.agent.v1.GetHostsRequest
-	(*GetHostsReply)(nil),              // 74: swdt.agent.v1.GetHostsReply
-	(*SetHostsRequest)(nil),            // 75: swdt.agent.v1.SetHostsRequest
-	(*SetHostsReply)(nil),              // 76: swdt.agent.v1.SetHostsReply
-	(*Process)(nil),                    // 77: swdt.agent.v1.Process
-	(*ListProcessesRequest)(nil),       // 78: swdt.agent.v1.ListProcessesRequest
-	(*ListProcessesReply)(nil),         // 79: swdt.agent.v1.ListProcessesReply
-	(*KillProcessRequest)(nil),         // 80: swdt.agent.v1.KillProcessRequest
-	(*KillProcessReply)(nil),           // 81: swdt.agent.v1.KillProcessReply
-	(*RunRequest)(nil),                 // 82: swdt.agent.v1.RunRequest
-	(*RunCommand)(nil),                 // 83: swdt.agent.v1.RunCommand
-	(*TerminalSize)(nil),               // 84: swdt.agent.v1.TerminalSize
-	(*RunReply)(nil),                   // 85: swdt.agent.v1.RunReply
-	(*Feature)(nil),                    // 86: swdt.agent.v1.Feature
-	(*GetFeaturesRequest)(nil),         // 87: swdt.agent.v1.GetFeaturesRequest
-	(*FeaturesReply)(nil),              // 88: swdt.agent.v1.FeaturesReply
-	(*SetFeatureRequest)(nil),          // 89: swdt.agent.v1.SetFeatureRequest
-	(*SetFeatureReply)(nil),            // 90: swdt.agent.v1.SetFeatureReply
-	(*FirewallRule)(nil),               // 91: swdt.agent.v1.FirewallRule
-	(*ListFirewallRulesRequest)(nil),   // 92: swdt.agent.v1.ListFirewallRulesRequest
-	(*ListFirewallRulesReply)(nil),     // 93: swdt.agent.v1.ListFirewallRulesReply
-	(*AddFirewallRuleReply)(nil),       // 94: swdt.agent.v1.AddFirewallRuleReply
-	(*RemoveFirewallRuleRequest)(nil),  // 95: swdt.agent.v1.RemoveFirewallRuleRequest
-	(*RemoveFirewallRuleReply)(nil),    // 96: swdt.agent.v1.RemoveFirewallRuleReply
-	(*EnableFirewallGroupRequest)(nil), // 97: swdt.agent.v1.EnableFirewallGroupRequest
-	(*EnableFirewallGroupReply)(nil),   // 98: swdt.agent.v1.EnableFirewallGroupReply
-	(*ReachRequest)(nil),               // 99: swdt.agent.v1.ReachRequest
-	(*ReachReply)(nil),                 // 100: swdt.agent.v1.ReachReply
-	(*ResolveRequest)(nil),             // 101: swdt.agent.v1.ResolveRequest
-	(*ResolveReply)(nil),               // 102: swdt.agent.v1.ResolveReply
-	(*HTTPGetRequest)(nil),             // 103: swdt.agent.v1.HTTPGetRequest
-	(*HTTPGetReply)(nil),               // 104: swdt.agent.v1.HTTPGetReply
-	(*ListenersRequest)(nil),           // 105: swdt.agent.v1.ListenersRequest
-	(*ListenersReply)(nil),             // 106: swdt.agent.v1.ListenersReply
-	(*Listener)(nil),                   // 107: swdt.agent.v1.Listener
-	(*CRIVersionRequest)(nil),          // 108: swdt.agent.v1.CRIVersionRequest
-	(*CRIVersionReply)(nil),            // 109: swdt.agent.v1.CRIVersionReply
-	(*CRIStatusRequest)(nil),           // 110: swdt.agent.v1.CRIStatusRequest
-	(*CRIStatusReply)(nil),             // 111: swdt.agent.v1.CRIStatusReply
-	(*PipeRequest)(nil),                // 112: swdt.agent.v1.PipeRequest
-	(*PipeReply)(nil),                  // 113: swdt.agent.v1.PipeReply
-	(*ConnectRequest)(nil),             // 114: swdt.agent.v1.ConnectRequest
-	(*ConnectReply)(nil),               // 115: swdt.agent.v1.ConnectReply
-	(*InspectRequest)(nil),             // 116: swdt.agent.v1.InspectRequest
-	(*InspectComponent)(nil),           // 117: swdt.agent.v1.InspectComponent
-	(*InspectReply)(nil),               // 118: swdt.agent.v1.InspectReply
-	(*ComponentState)(nil),             // 119: swdt.agent.v1.ComponentState
-	(*Image)(nil),                      // 120: swdt.agent.v1.Image
-	(*Transaction)(nil),                // 121: swdt.agent.v1.Transaction
-	(*SwapPlan)(nil),                   // 122: swdt.agent.v1.SwapPlan
-	(*SwapComponent)(nil),              // 123: swdt.agent.v1.SwapComponent
-	(*Health)(nil),                     // 124: swdt.agent.v1.Health
-	(*SwapEvent)(nil),                  // 125: swdt.agent.v1.SwapEvent
-	(*SwapOutcome)(nil),                // 126: swdt.agent.v1.SwapOutcome
-	(*ComponentOutcome)(nil),           // 127: swdt.agent.v1.ComponentOutcome
-	(*ResumeRequest)(nil),              // 128: swdt.agent.v1.ResumeRequest
-	(*AcknowledgeRequest)(nil),         // 129: swdt.agent.v1.AcknowledgeRequest
-	(*AcknowledgeReply)(nil),           // 130: swdt.agent.v1.AcknowledgeReply
-	(*durationpb.Duration)(nil),        // 131: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),      // 132: google.protobuf.Timestamp
+	(RecoveryKind)(0),                  // 3: swdt.agent.v1.RecoveryKind
+	(TailEvent)(0),                     // 4: swdt.agent.v1.TailEvent
+	(FeatureState)(0),                  // 5: swdt.agent.v1.FeatureState
+	(ReachOutcome)(0),                  // 6: swdt.agent.v1.ReachOutcome
+	(SwapState)(0),                     // 7: swdt.agent.v1.SwapState
+	(SwapResult)(0),                    // 8: swdt.agent.v1.SwapResult
+	(SwapAction)(0),                    // 9: swdt.agent.v1.SwapAction
+	(*FactsRequest)(nil),               // 10: swdt.agent.v1.FactsRequest
+	(*FactsReply)(nil),                 // 11: swdt.agent.v1.FactsReply
+	(*RebootRequest)(nil),              // 12: swdt.agent.v1.RebootRequest
+	(*RebootReply)(nil),                // 13: swdt.agent.v1.RebootReply
+	(*LockRequest)(nil),                // 14: swdt.agent.v1.LockRequest
+	(*LockReply)(nil),                  // 15: swdt.agent.v1.LockReply
+	(*UnlockRequest)(nil),              // 16: swdt.agent.v1.UnlockRequest
+	(*UnlockReply)(nil),                // 17: swdt.agent.v1.UnlockReply
+	(*ServiceStatus)(nil),              // 18: swdt.agent.v1.ServiceStatus
+	(*Recovery)(nil),                   // 19: swdt.agent.v1.Recovery
+	(*RecoveryAction)(nil),             // 20: swdt.agent.v1.RecoveryAction
+	(*ServiceConfig)(nil),              // 21: swdt.agent.v1.ServiceConfig
+	(*ListServicesRequest)(nil),        // 22: swdt.agent.v1.ListServicesRequest
+	(*ListServicesReply)(nil),          // 23: swdt.agent.v1.ListServicesReply
+	(*GetServiceRequest)(nil),          // 24: swdt.agent.v1.GetServiceRequest
+	(*ServiceReply)(nil),               // 25: swdt.agent.v1.ServiceReply
+	(*ServiceProgram)(nil),             // 26: swdt.agent.v1.ServiceProgram
+	(*DeleteServiceRequest)(nil),       // 27: swdt.agent.v1.DeleteServiceRequest
+	(*DeleteServiceReply)(nil),         // 28: swdt.agent.v1.DeleteServiceReply
+	(*StartServiceRequest)(nil),        // 29: swdt.agent.v1.StartServiceRequest
+	(*StopServiceRequest)(nil),         // 30: swdt.agent.v1.StopServiceRequest
+	(*StopServiceReply)(nil),           // 31: swdt.agent.v1.StopServiceReply
+	(*RegistryValue)(nil),              // 32: swdt.agent.v1.RegistryValue
+	(*RegistryGetRequest)(nil),         // 33: swdt.agent.v1.RegistryGetRequest
+	(*RegistrySetRequest)(nil),         // 34: swdt.agent.v1.RegistrySetRequest
+	(*RegistrySetReply)(nil),           // 35: swdt.agent.v1.RegistrySetReply
+	(*RegistryDeleteRequest)(nil),      // 36: swdt.agent.v1.RegistryDeleteRequest
+	(*RegistryDeleteReply)(nil),        // 37: swdt.agent.v1.RegistryDeleteReply
+	(*RegistryListRequest)(nil),        // 38: swdt.agent.v1.RegistryListRequest
+	(*RegistryListReply)(nil),          // 39: swdt.agent.v1.RegistryListReply
+	(*FileInfo)(nil),                   // 40: swdt.agent.v1.FileInfo
+	(*StatRequest)(nil),                // 41: swdt.agent.v1.StatRequest
+	(*ListFilesRequest)(nil),           // 42: swdt.agent.v1.ListFilesRequest
+	(*ListFilesReply)(nil),             // 43: swdt.agent.v1.ListFilesReply
+	(*HashRequest)(nil),                // 44: swdt.agent.v1.HashRequest
+	(*HashReply)(nil),                  // 45: swdt.agent.v1.HashReply
+	(*ReadRequest)(nil),                // 46: swdt.agent.v1.ReadRequest
+	(*ReadReply)(nil),                  // 47: swdt.agent.v1.ReadReply
+	(*TailRequest)(nil),                // 48: swdt.agent.v1.TailRequest
+	(*TailReply)(nil),                  // 49: swdt.agent.v1.TailReply
+	(*TailPlace)(nil),                  // 50: swdt.agent.v1.TailPlace
+	(*WriteRequest)(nil),               // 51: swdt.agent.v1.WriteRequest
+	(*WriteHeader)(nil),                // 52: swdt.agent.v1.WriteHeader
+	(*WriteReply)(nil),                 // 53: swdt.agent.v1.WriteReply
+	(*PatchRequest)(nil),               // 54: swdt.agent.v1.PatchRequest
+	(*PatchHeader)(nil),                // 55: swdt.agent.v1.PatchHeader
+	(*PatchReply)(nil),                 // 56: swdt.agent.v1.PatchReply
+	(*ProbeRequest)(nil),               // 57: swdt.agent.v1.ProbeRequest
+	(*ProbeReply)(nil),                 // 58: swdt.agent.v1.ProbeReply
+	(*RenameRequest)(nil),              // 59: swdt.agent.v1.RenameRequest
+	(*RenameReply)(nil),                // 60: swdt.agent.v1.RenameReply
+	(*RemoveRequest)(nil),              // 61: swdt.agent.v1.RemoveRequest
+	(*RemoveReply)(nil),                // 62: swdt.agent.v1.RemoveReply
+	(*MakeFolderRequest)(nil),          // 63: swdt.agent.v1.MakeFolderRequest
+	(*MakeFolderReply)(nil),            // 64: swdt.agent.v1.MakeFolderReply
+	(*GetACLRequest)(nil),              // 65: swdt.agent.v1.GetACLRequest
+	(*GetACLReply)(nil),                // 66: swdt.agent.v1.GetACLReply
+	(*SetACLRequest)(nil),              // 67: swdt.agent.v1.SetACLRequest
+	(*SetACLReply)(nil),                // 68: swdt.agent.v1.SetACLReply
+	(*EnvironmentVariable)(nil),        // 69: swdt.agent.v1.EnvironmentVariable
+	(*GetEnvironmentRequest)(nil),      // 70: swdt.agent.v1.GetEnvironmentRequest
+	(*GetEnvironmentReply)(nil),        // 71: swdt.agent.v1.GetEnvironmentReply
+	(*SetEnvironmentRequest)(nil),      // 72: swdt.agent.v1.SetEnvironmentRequest
+	(*SetEnvironmentReply)(nil),        // 73: swdt.agent.v1.SetEnvironmentReply
+	(*HostsEntry)(nil),                 // 74: swdt.agent.v1.HostsEntry
+	(*GetHostsRequest)(nil),            // 75: swdt.agent.v1.GetHostsRequest
+	(*GetHostsReply)(nil),              // 76: swdt.agent.v1.GetHostsReply
+	(*SetHostsRequest)(nil),            // 77: swdt.agent.v1.SetHostsRequest
+	(*SetHostsReply)(nil),              // 78: swdt.agent.v1.SetHostsReply
+	(*Process)(nil),                    // 79: swdt.agent.v1.Process
+	(*ListProcessesRequest)(nil),       // 80: swdt.agent.v1.ListProcessesRequest
+	(*ListProcessesReply)(nil),         // 81: swdt.agent.v1.ListProcessesReply
+	(*ProcessEnvironmentRequest)(nil),  // 82: swdt.agent.v1.ProcessEnvironmentRequest
+	(*ProcessEnvironmentReply)(nil),    // 83: swdt.agent.v1.ProcessEnvironmentReply
+	(*KillProcessRequest)(nil),         // 84: swdt.agent.v1.KillProcessRequest
+	(*KillProcessReply)(nil),           // 85: swdt.agent.v1.KillProcessReply
+	(*RunRequest)(nil),                 // 86: swdt.agent.v1.RunRequest
+	(*RunCommand)(nil),                 // 87: swdt.agent.v1.RunCommand
+	(*TerminalSize)(nil),               // 88: swdt.agent.v1.TerminalSize
+	(*RunReply)(nil),                   // 89: swdt.agent.v1.RunReply
+	(*Feature)(nil),                    // 90: swdt.agent.v1.Feature
+	(*GetFeaturesRequest)(nil),         // 91: swdt.agent.v1.GetFeaturesRequest
+	(*FeaturesReply)(nil),              // 92: swdt.agent.v1.FeaturesReply
+	(*SetFeatureRequest)(nil),          // 93: swdt.agent.v1.SetFeatureRequest
+	(*SetFeatureReply)(nil),            // 94: swdt.agent.v1.SetFeatureReply
+	(*FirewallRule)(nil),               // 95: swdt.agent.v1.FirewallRule
+	(*ListFirewallRulesRequest)(nil),   // 96: swdt.agent.v1.ListFirewallRulesRequest
+	(*ListFirewallRulesReply)(nil),     // 97: swdt.agent.v1.ListFirewallRulesReply
+	(*AddFirewallRuleReply)(nil),       // 98: swdt.agent.v1.AddFirewallRuleReply
+	(*RemoveFirewallRuleRequest)(nil),  // 99: swdt.agent.v1.RemoveFirewallRuleRequest
+	(*RemoveFirewallRuleReply)(nil),    // 100: swdt.agent.v1.RemoveFirewallRuleReply
+	(*EnableFirewallGroupRequest)(nil), // 101: swdt.agent.v1.EnableFirewallGroupRequest
+	(*EnableFirewallGroupReply)(nil),   // 102: swdt.agent.v1.EnableFirewallGroupReply
+	(*ReachRequest)(nil),               // 103: swdt.agent.v1.ReachRequest
+	(*ReachReply)(nil),                 // 104: swdt.agent.v1.ReachReply
+	(*ResolveRequest)(nil),             // 105: swdt.agent.v1.ResolveRequest
+	(*ResolveReply)(nil),               // 106: swdt.agent.v1.ResolveReply
+	(*HTTPGetRequest)(nil),             // 107: swdt.agent.v1.HTTPGetRequest
+	(*HTTPGetReply)(nil),               // 108: swdt.agent.v1.HTTPGetReply
+	(*ListenersRequest)(nil),           // 109: swdt.agent.v1.ListenersRequest
+	(*ListenersReply)(nil),             // 110: swdt.agent.v1.ListenersReply
+	(*Listener)(nil),                   // 111: swdt.agent.v1.Listener
+	(*CRIVersionRequest)(nil),          // 112: swdt.agent.v1.CRIVersionRequest
+	(*CRIVersionReply)(nil),            // 113: swdt.agent.v1.CRIVersionReply
+	(*CRIStatusRequest)(nil),           // 114: swdt.agent.v1.CRIStatusRequest
+	(*CRIStatusReply)(nil),             // 115: swdt.agent.v1.CRIStatusReply
+	(*PipeRequest)(nil),                // 116: swdt.agent.v1.PipeRequest
+	(*PipeReply)(nil),                  // 117: swdt.agent.v1.PipeReply
+	(*ConnectRequest)(nil),             // 118: swdt.agent.v1.ConnectRequest
+	(*ConnectReply)(nil),               // 119: swdt.agent.v1.ConnectReply
+	(*InspectRequest)(nil),             // 120: swdt.agent.v1.InspectRequest
+	(*InspectComponent)(nil),           // 121: swdt.agent.v1.InspectComponent
+	(*InspectReply)(nil),               // 122: swdt.agent.v1.InspectReply
+	(*ComponentState)(nil),             // 123: swdt.agent.v1.ComponentState
+	(*Image)(nil),                      // 124: swdt.agent.v1.Image
+	(*Transaction)(nil),                // 125: swdt.agent.v1.Transaction
+	(*SwapPlan)(nil),                   // 126: swdt.agent.v1.SwapPlan
+	(*SwapComponent)(nil),              // 127: swdt.agent.v1.SwapComponent
+	(*Health)(nil),                     // 128: swdt.agent.v1.Health
+	(*SwapEvent)(nil),                  // 129: swdt.agent.v1.SwapEvent
+	(*SwapOutcome)(nil),                // 130: swdt.agent.v1.SwapOutcome
+	(*ComponentOutcome)(nil),           // 131: swdt.agent.v1.ComponentOutcome
+	(*ResumeRequest)(nil),              // 132: swdt.agent.v1.ResumeRequest
+	(*AcknowledgeRequest)(nil),         // 133: swdt.agent.v1.AcknowledgeRequest
+	(*AcknowledgeReply)(nil),           // 134: swdt.agent.v1.AcknowledgeReply
+	(*durationpb.Duration)(nil),        // 135: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),      // 136: google.protobuf.Timestamp
 }
 var file_agent_proto_depIdxs = []int32{
-	131, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
+	135, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
 	0,   // 1: swdt.agent.v1.FactsReply.simulated:type_name -> swdt.agent.v1.Simulation
-	132, // 2: swdt.agent.v1.FactsReply.time:type_name -> google.protobuf.Timestamp
+	136, // 2: swdt.agent.v1.FactsReply.time:type_name -> google.protobuf.Timestamp
 	1,   // 3: swdt.agent.v1.ServiceStatus.state:type_name -> swdt.agent.v1.ServiceState
-	132, // 4: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
-	131, // 5: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
-	131, // 6: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
-	2,   // 7: swdt.agent.v1.ServiceConfig.start_type:type_name -> swdt.agent.v1.StartType
-	18,  // 8: swdt.agent.v1.ServiceConfig.recovery:type_name -> swdt.agent.v1.Recovery
-	17,  // 9: swdt.agent.v1.ListServicesReply.services:type_name -> swdt.agent.v1.ServiceStatus
-	17,  // 10: swdt.agent.v1.ServiceReply.status:type_name -> swdt.agent.v1.ServiceStatus
-	19,  // 11: swdt.agent.v1.ServiceReply.config:type_name -> swdt.agent.v1.ServiceConfig
-	24,  // 12: swdt.agent.v1.ServiceReply.program:type_name -> swdt.agent.v1.ServiceProgram
-	131, // 13: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
-	131, // 14: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
-	30,  // 15: swdt.agent.v1.RegistrySetRequest.value:type_name -> swdt.agent.v1.RegistryValue
-	30,  // 16: swdt.agent.v1.RegistryListReply.values:type_name -> swdt.agent.v1.RegistryValue
-	132, // 17: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
-	38,  // 18: swdt.agent.v1.ListFilesReply.entries:type_name -> swdt.agent.v1.FileInfo
-	132, // 19: swdt.agent.v1.TailRequest.since:type_name -> google.protobuf.Timestamp
-	48,  // 20: swdt.agent.v1.TailRequest.from:type_name -> swdt.agent.v1.TailPlace
-	48,  // 21: swdt.agent.v1.TailRequest.copies:type_name -> swdt.agent.v1.TailPlace
-	3,   // 22: swdt.agent.v1.TailReply.event:type_name -> swdt.agent.v1.TailEvent
-	48,  // 23: swdt.agent.v1.TailReply.place:type_name -> swdt.agent.v1.TailPlace
-	132, // 24: swdt.agent.v1.TailReply.written:type_name -> google.protobuf.Timestamp
-	50,  // 25: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
-	132, // 26: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
-	53,  // 27: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
-	132, // 28: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
-	131, // 29: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
-	67,  // 30: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
-	67,  // 31: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
-	72,  // 32: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
-	72,  // 33: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
-	132, // 34: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
-	131, // 35: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
-	77,  // 36: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
-	132, // 37: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
-	83,  // 38: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
-	84,  // 39: swdt.agent.v1.RunRequest.resize:type_name -> swdt.agent.v1.TerminalSize
-	84,  // 40: swdt.agent.v1.RunCommand.terminal:type_name -> swdt.agent.v1.TerminalSize
-	4,   // 41: swdt.agent.v1.Feature.state:type_name -> swdt.agent.v1.FeatureState
-	86,  // 42: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
-	91,  // 43: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
-	131, // 44: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
-	5,   // 45: swdt.agent.v1.ReachReply.outcome:type_name -> swdt.agent.v1.ReachOutcome
-	131, // 46: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
-	107, // 47: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
-	117, // 48: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
-	119, // 49: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
-	121, // 50: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
-	10,  // 51: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
-	17,  // 52: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
-	19,  // 53: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
-	120, // 54: swdt.agent.v1.ComponentState.running:type_name -> swdt.agent.v1.Image
-	120, // 55: swdt.agent.v1.ComponentState.starts:type_name -> swdt.agent.v1.Image
-	24,  // 56: swdt.agent.v1.ComponentState.program:type_name -> swdt.agent.v1.ServiceProgram
-	132, // 57: swdt.agent.v1.Image.started:type_name -> google.protobuf.Timestamp
-	132, // 58: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
-	6,   // 59: swdt.agent.v1.Transaction.state:type_name -> swdt.agent.v1.SwapState
-	126, // 60: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	123, // 61: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
-	124, // 62: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
-	131, // 63: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
-	131, // 64: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
-	131, // 65: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
-	131, // 66: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
-	132, // 67: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
-	6,   // 68: swdt.agent.v1.SwapEvent.state:type_name -> swdt.agent.v1.SwapState
-	126, // 69: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	7,   // 70: swdt.agent.v1.SwapOutcome.result:type_name -> swdt.agent.v1.SwapResult
-	127, // 71: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
-	131, // 72: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
-	8,   // 73: swdt.agent.v1.ComponentOutcome.action:type_name -> swdt.agent.v1.SwapAction
-	17,  // 74: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
-	131, // 75: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
-	131, // 76: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
-	9,   // 77: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
-	11,  // 78: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
-	13,  // 79: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
-	15,  // 80: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
-	20,  // 81: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
-	22,  // 82: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
-	19,  // 83: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
-	19,  // 84: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
-	25,  // 85: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
-	27,  // 86: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
-	28,  // 87: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
-	31,  // 88: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
-	32,  // 89: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
-	34,  // 90: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
-	36,  // 91: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
-	39,  // 92: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
-	40,  // 93: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
-	42,  // 94: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
-	44,  // 95: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
-	46,  // 96: swdt.agent.v1.Files.Tail:input_type -> swdt.agent.v1.TailRequest
-	49,  // 97: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
-	52,  // 98: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
-	55,  // 99: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
-	57,  // 100: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
-	59,  // 101: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
-	61,  // 102: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
-	63,  // 103: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
-	65,  // 104: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
-	68,  // 105: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
-	70,  // 106: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
-	73,  // 107: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
-	75,  // 108: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
-	78,  // 109: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
-	80,  // 110: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
-	82,  // 111: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
-	87,  // 112: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
-	89,  // 113: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
-	92,  // 114: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
-	91,  // 115: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
-	95,  // 116: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
-	97,  // 117: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
-	99,  // 118: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
-	101, // 119: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
-	103, // 120: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
-	105, // 121: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
-	108, // 122: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
-	110, // 123: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
-	112, // 124: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
-	114, // 125: swdt.agent.v1.Network.Connect:input_type -> swdt.agent.v1.ConnectRequest
-	116, // 126: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
-	122, // 127: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
-	128, // 128: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
-	129, // 129: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
-	10,  // 130: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
-	12,  // 131: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
-	14,  // 132: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
-	16,  // 133: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
-	21,  // 134: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
-	23,  // 135: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
-	23,  // 136: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
-	23,  // 137: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
-	26,  // 138: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
-	23,  // 139: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
-	29,  // 140: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
-	30,  // 141: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
-	33,  // 142: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
-	35,  // 143: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
-	37,  // 144: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
-	38,  // 145: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
-	41,  // 146: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
-	43,  // 147: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
-	45,  // 148: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
-	47,  // 149: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
-	51,  // 150: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
-	54,  // 151: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
-	56,  // 152: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
-	58,  // 153: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
-	60,  // 154: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
-	62,  // 155: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
-	64,  // 156: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
-	66,  // 157: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
-	69,  // 158: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
-	71,  // 159: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
-	74,  // 160: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
-	76,  // 161: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
-	79,  // 162: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
-	81,  // 163: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
-	85,  // 164: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
-	88,  // 165: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
-	90,  // 166: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
-	93,  // 167: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
-	94,  // 168: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
-	96,  // 169: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
-	98,  // 170: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
-	100, // 171: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
-	102, // 172: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
-	104, // 173: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
-	106, // 174: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
-	109, // 175: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
-	111, // 176: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
-	113, // 177: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
-	115, // 178: swdt.agent.v1.Network.Connect:output_type -> swdt.agent.v1.ConnectReply
-	118, // 179: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
-	125, // 180: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
-	125, // 181: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
-	130, // 182: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
-	130, // [130:183] is the sub-list for method output_type
-	77,  // [77:130] is the sub-list for method input_type
-	77,  // [77:77] is the sub-list for extension type_name
-	77,  // [77:77] is the sub-list for extension extendee
-	0,   // [0:77] is the sub-list for field type_name
+	136, // 4: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
+	135, // 5: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
+	135, // 6: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
+	20,  // 7: swdt.agent.v1.Recovery.actions:type_name -> swdt.agent.v1.RecoveryAction
+	3,   // 8: swdt.agent.v1.RecoveryAction.kind:type_name -> swdt.agent.v1.RecoveryKind
+	135, // 9: swdt.agent.v1.RecoveryAction.after:type_name -> google.protobuf.Duration
+	2,   // 10: swdt.agent.v1.ServiceConfig.start_type:type_name -> swdt.agent.v1.StartType
+	19,  // 11: swdt.agent.v1.ServiceConfig.recovery:type_name -> swdt.agent.v1.Recovery
+	18,  // 12: swdt.agent.v1.ListServicesReply.services:type_name -> swdt.agent.v1.ServiceStatus
+	18,  // 13: swdt.agent.v1.ServiceReply.status:type_name -> swdt.agent.v1.ServiceStatus
+	21,  // 14: swdt.agent.v1.ServiceReply.config:type_name -> swdt.agent.v1.ServiceConfig
+	26,  // 15: swdt.agent.v1.ServiceReply.program:type_name -> swdt.agent.v1.ServiceProgram
+	135, // 16: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
+	135, // 17: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
+	32,  // 18: swdt.agent.v1.RegistrySetRequest.value:type_name -> swdt.agent.v1.RegistryValue
+	32,  // 19: swdt.agent.v1.RegistryListReply.values:type_name -> swdt.agent.v1.RegistryValue
+	136, // 20: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
+	40,  // 21: swdt.agent.v1.ListFilesReply.entries:type_name -> swdt.agent.v1.FileInfo
+	136, // 22: swdt.agent.v1.TailRequest.since:type_name -> google.protobuf.Timestamp
+	50,  // 23: swdt.agent.v1.TailRequest.from:type_name -> swdt.agent.v1.TailPlace
+	50,  // 24: swdt.agent.v1.TailRequest.copies:type_name -> swdt.agent.v1.TailPlace
+	4,   // 25: swdt.agent.v1.TailReply.event:type_name -> swdt.agent.v1.TailEvent
+	50,  // 26: swdt.agent.v1.TailReply.place:type_name -> swdt.agent.v1.TailPlace
+	136, // 27: swdt.agent.v1.TailReply.written:type_name -> google.protobuf.Timestamp
+	52,  // 28: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
+	136, // 29: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
+	55,  // 30: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
+	136, // 31: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
+	135, // 32: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
+	69,  // 33: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
+	69,  // 34: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
+	74,  // 35: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
+	74,  // 36: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
+	136, // 37: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
+	135, // 38: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
+	79,  // 39: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
+	136, // 40: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
+	69,  // 41: swdt.agent.v1.ProcessEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
+	87,  // 42: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
+	88,  // 43: swdt.agent.v1.RunRequest.resize:type_name -> swdt.agent.v1.TerminalSize
+	88,  // 44: swdt.agent.v1.RunCommand.terminal:type_name -> swdt.agent.v1.TerminalSize
+	5,   // 45: swdt.agent.v1.Feature.state:type_name -> swdt.agent.v1.FeatureState
+	90,  // 46: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
+	95,  // 47: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
+	135, // 48: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
+	6,   // 49: swdt.agent.v1.ReachReply.outcome:type_name -> swdt.agent.v1.ReachOutcome
+	135, // 50: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
+	111, // 51: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
+	121, // 52: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
+	123, // 53: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
+	125, // 54: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
+	11,  // 55: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
+	18,  // 56: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
+	21,  // 57: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
+	124, // 58: swdt.agent.v1.ComponentState.running:type_name -> swdt.agent.v1.Image
+	124, // 59: swdt.agent.v1.ComponentState.starts:type_name -> swdt.agent.v1.Image
+	26,  // 60: swdt.agent.v1.ComponentState.program:type_name -> swdt.agent.v1.ServiceProgram
+	136, // 61: swdt.agent.v1.Image.started:type_name -> google.protobuf.Timestamp
+	136, // 62: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
+	7,   // 63: swdt.agent.v1.Transaction.state:type_name -> swdt.agent.v1.SwapState
+	130, // 64: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	127, // 65: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
+	128, // 66: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
+	135, // 67: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
+	135, // 68: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
+	135, // 69: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
+	135, // 70: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
+	136, // 71: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
+	7,   // 72: swdt.agent.v1.SwapEvent.state:type_name -> swdt.agent.v1.SwapState
+	130, // 73: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	8,   // 74: swdt.agent.v1.SwapOutcome.result:type_name -> swdt.agent.v1.SwapResult
+	131, // 75: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
+	135, // 76: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
+	9,   // 77: swdt.agent.v1.ComponentOutcome.action:type_name -> swdt.agent.v1.SwapAction
+	18,  // 78: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
+	135, // 79: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
+	135, // 80: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
+	10,  // 81: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
+	12,  // 82: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
+	14,  // 83: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
+	16,  // 84: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
+	22,  // 85: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
+	24,  // 86: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
+	21,  // 87: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
+	21,  // 88: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
+	27,  // 89: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
+	29,  // 90: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
+	30,  // 91: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
+	33,  // 92: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
+	34,  // 93: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
+	36,  // 94: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
+	38,  // 95: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
+	41,  // 96: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
+	42,  // 97: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
+	44,  // 98: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
+	46,  // 99: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
+	48,  // 100: swdt.agent.v1.Files.Tail:input_type -> swdt.agent.v1.TailRequest
+	51,  // 101: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
+	54,  // 102: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
+	57,  // 103: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
+	59,  // 104: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
+	61,  // 105: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
+	63,  // 106: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
+	65,  // 107: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
+	67,  // 108: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
+	70,  // 109: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
+	72,  // 110: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
+	75,  // 111: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
+	77,  // 112: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
+	80,  // 113: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
+	84,  // 114: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
+	82,  // 115: swdt.agent.v1.Processes.Environment:input_type -> swdt.agent.v1.ProcessEnvironmentRequest
+	86,  // 116: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
+	91,  // 117: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
+	93,  // 118: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
+	96,  // 119: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
+	95,  // 120: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
+	99,  // 121: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
+	101, // 122: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
+	103, // 123: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
+	105, // 124: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
+	107, // 125: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
+	109, // 126: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
+	112, // 127: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
+	114, // 128: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
+	116, // 129: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
+	118, // 130: swdt.agent.v1.Network.Connect:input_type -> swdt.agent.v1.ConnectRequest
+	120, // 131: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
+	126, // 132: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
+	132, // 133: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
+	133, // 134: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
+	11,  // 135: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
+	13,  // 136: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
+	15,  // 137: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
+	17,  // 138: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
+	23,  // 139: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
+	25,  // 140: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
+	25,  // 141: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
+	25,  // 142: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
+	28,  // 143: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
+	25,  // 144: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
+	31,  // 145: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
+	32,  // 146: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
+	35,  // 147: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
+	37,  // 148: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
+	39,  // 149: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
+	40,  // 150: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
+	43,  // 151: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
+	45,  // 152: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
+	47,  // 153: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
+	49,  // 154: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
+	53,  // 155: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
+	56,  // 156: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
+	58,  // 157: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
+	60,  // 158: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
+	62,  // 159: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
+	64,  // 160: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
+	66,  // 161: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
+	68,  // 162: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
+	71,  // 163: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
+	73,  // 164: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
+	76,  // 165: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
+	78,  // 166: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
+	81,  // 167: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
+	85,  // 168: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
+	83,  // 169: swdt.agent.v1.Processes.Environment:output_type -> swdt.agent.v1.ProcessEnvironmentReply
+	89,  // 170: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
+	92,  // 171: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
+	94,  // 172: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
+	97,  // 173: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
+	98,  // 174: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
+	100, // 175: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
+	102, // 176: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
+	104, // 177: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
+	106, // 178: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
+	108, // 179: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
+	110, // 180: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
+	113, // 181: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
+	115, // 182: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
+	117, // 183: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
+	119, // 184: swdt.agent.v1.Network.Connect:output_type -> swdt.agent.v1.ConnectReply
+	122, // 185: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
+	129, // 186: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
+	129, // 187: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
+	134, // 188: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
+	135, // [135:189] is the sub-list for method output_type
+	81,  // [81:135] is the sub-list for method input_type
+	81,  // [81:81] is the sub-list for extension type_name
+	81,  // [81:81] is the sub-list for extension extendee
+	0,   // [0:81] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -7798,8 +8023,8 @@ func file_agent_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
-			NumEnums:      9,
-			NumMessages:   122,
+			NumEnums:      10,
+			NumMessages:   125,
 			NumExtensions: 0,
 			NumServices:   10,
 		},

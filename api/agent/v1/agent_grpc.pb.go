@@ -1605,9 +1605,10 @@ var Settings_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Processes_List_FullMethodName = "/swdt.agent.v1.Processes/List"
-	Processes_Kill_FullMethodName = "/swdt.agent.v1.Processes/Kill"
-	Processes_Run_FullMethodName  = "/swdt.agent.v1.Processes/Run"
+	Processes_List_FullMethodName        = "/swdt.agent.v1.Processes/List"
+	Processes_Kill_FullMethodName        = "/swdt.agent.v1.Processes/Kill"
+	Processes_Environment_FullMethodName = "/swdt.agent.v1.Processes/Environment"
+	Processes_Run_FullMethodName         = "/swdt.agent.v1.Processes/Run"
 )
 
 // ProcessesClient is the client API for Processes service.
@@ -1616,6 +1617,9 @@ const (
 type ProcessesClient interface {
 	List(ctx context.Context, in *ListProcessesRequest, opts ...grpc.CallOption) (*ListProcessesReply, error)
 	Kill(ctx context.Context, in *KillProcessRequest, opts ...grpc.CallOption) (*KillProcessReply, error)
+	// Environment returns variables with which a process was started. The names
+	// ignore case; a variable that the process does not have is left out.
+	Environment(ctx context.Context, in *ProcessEnvironmentRequest, opts ...grpc.CallOption) (*ProcessEnvironmentReply, error)
 	// Run runs a command: the first request starts it, later ones feed its stdin.
 	// The last reply has the exit code. The command ends with the call. A command
 	// with a terminal reads the keys from stdin, and all its output is stdout. It
@@ -1651,6 +1655,16 @@ func (c *processesClient) Kill(ctx context.Context, in *KillProcessRequest, opts
 	return out, nil
 }
 
+func (c *processesClient) Environment(ctx context.Context, in *ProcessEnvironmentRequest, opts ...grpc.CallOption) (*ProcessEnvironmentReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ProcessEnvironmentReply)
+	err := c.cc.Invoke(ctx, Processes_Environment_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *processesClient) Run(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[RunRequest, RunReply], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Processes_ServiceDesc.Streams[0], Processes_Run_FullMethodName, cOpts...)
@@ -1670,6 +1684,9 @@ type Processes_RunClient = grpc.BidiStreamingClient[RunRequest, RunReply]
 type ProcessesServer interface {
 	List(context.Context, *ListProcessesRequest) (*ListProcessesReply, error)
 	Kill(context.Context, *KillProcessRequest) (*KillProcessReply, error)
+	// Environment returns variables with which a process was started. The names
+	// ignore case; a variable that the process does not have is left out.
+	Environment(context.Context, *ProcessEnvironmentRequest) (*ProcessEnvironmentReply, error)
 	// Run runs a command: the first request starts it, later ones feed its stdin.
 	// The last reply has the exit code. The command ends with the call. A command
 	// with a terminal reads the keys from stdin, and all its output is stdout. It
@@ -1690,6 +1707,9 @@ func (UnimplementedProcessesServer) List(context.Context, *ListProcessesRequest)
 }
 func (UnimplementedProcessesServer) Kill(context.Context, *KillProcessRequest) (*KillProcessReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Kill not implemented")
+}
+func (UnimplementedProcessesServer) Environment(context.Context, *ProcessEnvironmentRequest) (*ProcessEnvironmentReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Environment not implemented")
 }
 func (UnimplementedProcessesServer) Run(grpc.BidiStreamingServer[RunRequest, RunReply]) error {
 	return status.Error(codes.Unimplemented, "method Run not implemented")
@@ -1751,6 +1771,24 @@ func _Processes_Kill_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Processes_Environment_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ProcessEnvironmentRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ProcessesServer).Environment(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Processes_Environment_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ProcessesServer).Environment(ctx, req.(*ProcessEnvironmentRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Processes_Run_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(ProcessesServer).Run(&grpc.GenericServerStream[RunRequest, RunReply]{ServerStream: stream})
 }
@@ -1772,6 +1810,10 @@ var Processes_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Kill",
 			Handler:    _Processes_Kill_Handler,
+		},
+		{
+			MethodName: "Environment",
+			Handler:    _Processes_Environment_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -82,8 +82,8 @@ func (x ComputeKind) Number() protoreflect.EnumNumber {
 
 type ComputeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Kind          ComputeKind            `protobuf:"varint,1,opt,name=kind,proto3,enum=swdt.agent.v1.ComputeKind" json:"kind,omitempty"` // Objects
-	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`                                     // Terminate
+	Kind          ComputeKind            `protobuf:"varint,1,opt,name=kind,proto3,enum=swdt.agent.v1.ComputeKind" json:"kind,omitempty"` // Objects, Remove
+	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`                                     // Terminate, Remove
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -252,10 +252,11 @@ const file_hns_proto_rawDesc = "" +
 	"\x16COMPUTE_KIND_ENDPOINTS\x10\x02\x12\x1b\n" +
 	"\x17COMPUTE_KIND_NAMESPACES\x10\x03\x12\x1e\n" +
 	"\x1aCOMPUTE_KIND_LOADBALANCERS\x10\x04\x12\x18\n" +
-	"\x14COMPUTE_KIND_SYSTEMS\x10\x052\x99\x01\n" +
+	"\x14COMPUTE_KIND_SYSTEMS\x10\x052\xdf\x01\n" +
 	"\aCompute\x12E\n" +
 	"\aObjects\x12\x1d.swdt.agent.v1.ComputeRequest\x1a\x1b.swdt.agent.v1.ComputeReply\x12G\n" +
-	"\tTerminate\x12\x1d.swdt.agent.v1.ComputeRequest\x1a\x1b.swdt.agent.v1.ComputeReplyB/Z-github.com/swdt-dev/swdt/api/agent/v1;agentv1b\x06proto3"
+	"\tTerminate\x12\x1d.swdt.agent.v1.ComputeRequest\x1a\x1b.swdt.agent.v1.ComputeReply\x12D\n" +
+	"\x06Remove\x12\x1d.swdt.agent.v1.ComputeRequest\x1a\x1b.swdt.agent.v1.ComputeReplyB/Z-github.com/swdt-dev/swdt/api/agent/v1;agentv1b\x06proto3"
 
 var (
 	file_hns_proto_rawDescOnce sync.Once
@@ -275,10 +276,12 @@ var file_hns_proto_depIdxs = []int32{
 	3, // 1: swdt.agent.v1.ComputeReply.objects:type_name -> swdt.agent.v1.ComputeObject
 	1, // 2: swdt.agent.v1.Compute.Objects:input_type -> swdt.agent.v1.ComputeRequest
 	1, // 3: swdt.agent.v1.Compute.Terminate:input_type -> swdt.agent.v1.ComputeRequest
-	2, // 4: swdt.agent.v1.Compute.Objects:output_type -> swdt.agent.v1.ComputeReply
-	2, // 5: swdt.agent.v1.Compute.Terminate:output_type -> swdt.agent.v1.ComputeReply
-	4, // [4:6] is the sub-list for method output_type
-	2, // [2:4] is the sub-list for method input_type
+	1, // 4: swdt.agent.v1.Compute.Remove:input_type -> swdt.agent.v1.ComputeRequest
+	2, // 5: swdt.agent.v1.Compute.Objects:output_type -> swdt.agent.v1.ComputeReply
+	2, // 6: swdt.agent.v1.Compute.Terminate:output_type -> swdt.agent.v1.ComputeReply
+	2, // 7: swdt.agent.v1.Compute.Remove:output_type -> swdt.agent.v1.ComputeReply
+	5, // [5:8] is the sub-list for method output_type
+	2, // [2:5] is the sub-list for method input_type
 	2, // [2:2] is the sub-list for extension type_name
 	2, // [2:2] is the sub-list for extension extendee
 	0, // [0:2] is the sub-list for field type_name

@@ -25,6 +25,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	Compute_Objects_FullMethodName   = "/swdt.agent.v1.Compute/Objects"
 	Compute_Terminate_FullMethodName = "/swdt.agent.v1.Compute/Terminate"
+	Compute_Remove_FullMethodName    = "/swdt.agent.v1.Compute/Remove"
 )
 
 // ComputeClient is the client API for Compute service.
@@ -38,6 +39,10 @@ type ComputeClient interface {
 	// return, with no objects, before it has ended. If there is no such system, the
 	// error is NotFound.
 	Terminate(ctx context.Context, in *ComputeRequest, opts ...grpc.CallOption) (*ComputeReply, error)
+	// Remove deletes a network, an endpoint or a load balancer. The deletion of a
+	// network may break the connection. If there is no such object, the error is
+	// NotFound.
+	Remove(ctx context.Context, in *ComputeRequest, opts ...grpc.CallOption) (*ComputeReply, error)
 }
 
 type computeClient struct {
@@ -68,6 +73,16 @@ func (c *computeClient) Terminate(ctx context.Context, in *ComputeRequest, opts 
 	return out, nil
 }
 
+func (c *computeClient) Remove(ctx context.Context, in *ComputeRequest, opts ...grpc.CallOption) (*ComputeReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ComputeReply)
+	err := c.cc.Invoke(ctx, Compute_Remove_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ComputeServer is the server API for Compute service.
 // All implementations must embed UnimplementedComputeServer
 // for forward compatibility.
@@ -79,6 +94,10 @@ type ComputeServer interface {
 	// return, with no objects, before it has ended. If there is no such system, the
 	// error is NotFound.
 	Terminate(context.Context, *ComputeRequest) (*ComputeReply, error)
+	// Remove deletes a network, an endpoint or a load balancer. The deletion of a
+	// network may break the connection. If there is no such object, the error is
+	// NotFound.
+	Remove(context.Context, *ComputeRequest) (*ComputeReply, error)
 	mustEmbedUnimplementedComputeServer()
 }
 
@@ -94,6 +113,9 @@ func (UnimplementedComputeServer) Objects(context.Context, *ComputeRequest) (*Co
 }
 func (UnimplementedComputeServer) Terminate(context.Context, *ComputeRequest) (*ComputeReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Terminate not implemented")
+}
+func (UnimplementedComputeServer) Remove(context.Context, *ComputeRequest) (*ComputeReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Remove not implemented")
 }
 func (UnimplementedComputeServer) mustEmbedUnimplementedComputeServer() {}
 func (UnimplementedComputeServer) testEmbeddedByValue()                 {}
@@ -152,6 +174,24 @@ func _Compute_Terminate_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Compute_Remove_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ComputeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ComputeServer).Remove(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Compute_Remove_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ComputeServer).Remove(ctx, req.(*ComputeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Compute_ServiceDesc is the grpc.ServiceDesc for Compute service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -166,6 +206,10 @@ var Compute_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Terminate",
 			Handler:    _Compute_Terminate_Handler,
+		},
+		{
+			MethodName: "Remove",
+			Handler:    _Compute_Remove_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -55,6 +55,17 @@ func Gather(ctx context.Context, c *cluster.Cluster) (f Facts, err error) {
 	return f, nil
 }
 
+// Ranges returns the address ranges of the cluster's Services and pods; none if the cluster does not reveal them.
+func Ranges(ctx context.Context, c *cluster.Cluster) ([]string, error) {
+	var f Facts
+	for _, read := range []func(context.Context, *cluster.Cluster) error{f.readKubeadm, f.readServiceCIDRs} {
+		if err := read(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	return append(f.ServiceCIDRs, f.PodCIDRs...), nil
+}
+
 func (f *Facts) readVersion(ctx context.Context, c *cluster.Cluster) (err error) {
 	f.Version, err = c.Version(ctx)
 	return err

@@ -192,9 +192,11 @@ type Proxy struct {
 	HTTP  string `json:"http,omitempty"`
 	HTTPS string `json:"https,omitempty"`
 	No    string `json:"no,omitempty"`
-	// Services are the proxies of the services kubelet and kube-proxy, if their own environment sets a
-	// part of them.
+	// Services are the proxies of the services containerd, kubelet and kube-proxy, if their own environment
+	// sets a part of them.
 	Services map[string]Proxy `json:"services,omitempty"`
+	// Running are the proxies with which the processes of these services were started.
+	Running map[string]Proxy `json:"running,omitempty"`
 }
 
 // Ports are the TCP ports that a program cannot rely on.

@@ -52,8 +52,11 @@ func addMachine(f *doctor.Facts) {
 		Exclusions: []string{`C:\Program Files\containerd\bin\containerd.exe`}})
 	f.PageFiles = doctor.Known([]string{`?:\pagefile.sys`})
 	f.Updates = doctor.Known(doctor.Updates{})
-	f.Proxy = doctor.Known(doctor.Proxy{HTTP: "http://proxy.example:3128", HTTPS: "http://proxy.example:3128",
-		No: "cp.example,.svc,.cluster.local,10.0.0.0/8"})
+	proxy := doctor.Proxy{HTTP: "http://proxy.example:3128", HTTPS: "http://proxy.example:3128",
+		No: "cp.example,.svc,.cluster.local,10.0.0.0/8"}
+	running := map[string]doctor.Proxy{"containerd": proxy, "kubelet": proxy}
+	proxy.Running = running
+	f.Proxy = doctor.Known(proxy)
 	f.Ports = doctor.Known(doctor.Ports{Excluded: []doctor.PortRange{
 		{First: 5357, Last: 5357}, {First: 10250, Last: 10250, Administered: true}, {First: 49671, Last: 49770},
 	}, DynamicFirst: 34000, DynamicCount: 31536})

@@ -518,12 +518,38 @@ func TestProxiesInTheEnvironmentOfAService(t *testing.T) {
 		t.Fatal(err)
 	}
 	facts := gather(t, n)
-	want := doctor.Proxy{Services: map[string]doctor.Proxy{"kubelet": {HTTPS: "http://proxy.example:3128"}}}
+	want := doctor.Proxy{Services: map[string]doctor.Proxy{"kubelet": {HTTPS: "http://proxy.example:3128"}},
+		Running: map[string]doctor.Proxy{"containerd": {}, "kubelet": {}, "kube-proxy": {}}}
 	if diff := gocmp.Diff(want, *facts.Proxy.Value); diff != "" {
 		t.Errorf("the proxies differ (-want +got):\n%s", diff)
 	}
 	if r := examine(t, facts, "proxy"); len(r.Findings) == 0 {
 		t.Error("no finding")
+	}
+	if r := examine(t, facts, "proxy-running"); len(r.Findings) != 1 {
+		t.Errorf("a kubelet that runs without the variable: %+v", r.Findings)
+	}
+	if _, err := n.Services.Stop(t.Context(), &agentv1.StopServiceRequest{Name: "kubelet"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Services.Start(t.Context(), &agentv1.StartServiceRequest{Name: "kubelet"}); err != nil {
+		t.Fatal(err)
+	}
+	if r := examine(t, gather(t, n), "proxy-running"); len(r.Findings) != 0 {
+		t.Errorf("a kubelet that was restarted: %+v", r.Findings)
+	}
+}
+
+// A variable of the machine is none of a service before the next boot, also if the service is restarted.
+func TestAProxyOfTheMachineIsNoneOfItsServices(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+	_, err := n.Settings.SetEnvironment(t.Context(), &agentv1.SetEnvironmentRequest{Variables: []*agentv1.EnvironmentVariable{
+		{Name: "HTTPS_PROXY", Value: "http://proxy.example:3128"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := examine(t, gather(t, n), "proxy-running"); len(r.Findings) != 3 {
+		t.Errorf("containerd, kubelet and kube-proxy run without it: %+v", r.Findings)
 	}
 }
 

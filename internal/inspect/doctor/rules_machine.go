@@ -2,10 +2,6 @@ package doctor
 
 import (
 	"fmt"
-	"maps"
-	"net"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/join/preflight"
@@ -109,15 +105,6 @@ func machineRules() []Rule {
 			Link: "https://learn.microsoft.com/virtualization/windowscontainers/manage-docker/" +
 				"anti-virus-optimization-for-windows-containers",
 		}, func(f *Facts) preflight.Gathered { return preflight.Gathered{Defender: *f.Defender.Value} }),
-		{
-			ID: "proxy", Title: "NO_PROXY covers the cluster's own addresses", Severity: finding.Warning,
-			Needs: []string{"proxy", "kubeconfig"},
-			Means: "kubelet and containerd use the machine's proxy: if the proxy cannot reach the API server, or " +
-				"Services, the node loses its cluster.",
-			Remedy: "add these addresses to the machine's NO_PROXY (spec.setup.environment), run `swdt setup` and " +
-				"restart kubelet and containerd", look: lookAtProxy,
-			Link: "https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/install-kubeadm/",
-		},
 	}
 }
 
@@ -161,79 +148,6 @@ func lookAtUpdates(f *Facts) []finding.Finding {
 	}
 	return one(finding.New(updatePolicy+" does not forbid it",
 		"Windows Update installs updates and reboots the node by itself"))
-}
-
-func lookAtProxy(f *Facts) (all []finding.Finding) {
-	for _, used := range f.Proxy.Value.used() {
-		all = append(all, lookAtProxyOf(f, used.by, used.Proxy)...)
-	}
-	return all
-}
-
-func lookAtProxyOf(f *Facts, by string, proxy Proxy) (all []finding.Finding) {
-	if proxy.HTTP == "" && proxy.HTTPS == "" {
-		return nil
-	}
-	asked := proxy.HTTPS != "" || strings.HasPrefix(f.Kubeconfig.Value.Server, "http://") && proxy.HTTP != ""
-	seen := fmt.Sprintf("HTTP_PROXY=%s HTTPS_PROXY=%s NO_PROXY=%s", proxy.HTTP, proxy.HTTPS, proxy.No)
-	server := f.Kubeconfig.Value.Server
-	around, inside := finding.New(seen, "%s uses its proxy for the API server %s", by, hostOf(server)),
-		finding.New(seen, "%s uses its proxy for the cluster's services", by).As(finding.Info)
-	if by == theMachine {
-		inside = inside.Remedied("add .svc,.cluster.local and the addresses of pods and services to the machine's NO_PROXY " +
-			"(spec.setup.environment), and run `swdt setup`")
-	} else {
-		const remedy = "add it to NO_PROXY in the value Environment of the service's key in the registry " +
-			`(HKLM\SYSTEM\CurrentControlSet\Services), and restart the service`
-		around, inside = around.Remedied(remedy), inside.Remedied(remedy)
-	}
-	if server != "" && asked && !proxy.passes(hostOf(server)) {
-		all = append(all, around)
-	}
-	if !proxy.passes("kubernetes.default.svc") {
-		all = append(all, inside)
-	}
-	return all
-}
-
-const theMachine = "the machine"
-
-// usedProxy is a proxy, and what uses it.
-type usedProxy struct {
-	by string
-	Proxy
-}
-
-// used returns the machine's proxy, unless kubelet has a proxy of its own, and those of the services.
-func (p Proxy) used() (all []usedProxy) {
-	if _, own := p.Services["kubelet"]; !own {
-		all = append(all, usedProxy{theMachine, p})
-	}
-	for _, name := range slices.Sorted(maps.Keys(p.Services)) {
-		all = append(all, usedProxy{"the service " + name, p.Services[name]})
-	}
-	return all
-}
-
-// passes reports whether NO_PROXY has the host name, or a domain or address range that
-// contains the host.
-func (p Proxy) passes(name string) bool {
-	for entry := range strings.SplitSeq(folded(p.No), ",") {
-		entry = strings.TrimSpace(entry)
-		if entry == "*" {
-			return true
-		}
-		entry = strings.TrimPrefix(entry, "*")
-		if host, _, err := net.SplitHostPort(entry); err == nil {
-			entry = host
-		}
-		switch {
-		case entry == "":
-		case entry == name, strings.HasSuffix(name, "."+strings.TrimPrefix(entry, ".")), within(entry, name):
-			return true
-		}
-	}
-	return false
 }
 
 func eventRules() []Rule {

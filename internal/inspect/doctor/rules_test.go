@@ -90,6 +90,11 @@ func machineFaults() []fault {
 		{"proxy", finding.Warning, func(f *doctor.Facts) {
 			f.Proxy.Value.Services = map[string]doctor.Proxy{"kubelet": {HTTPS: "http://proxy.example", No: ".svc"}}
 		}, "the service kubelet uses its proxy for the API server cp.example"},
+		{"proxy-running", finding.Warning, func(f *doctor.Facts) { f.Proxy.Value.Running["containerd"] = doctor.Proxy{} },
+			"containerd does not run with the proxy that is set"},
+		{"proxy-running", finding.Warning, func(f *doctor.Facts) {
+			f.Proxy.Value.Services = map[string]doctor.Proxy{"kubelet": {HTTPS: "http://new.example", No: "cp.example,.svc"}}
+		}, "kubelet does not run with the proxy that is set"},
 		{"service-crashes", finding.Error, func(f *doctor.Facts) { add(f.Events.Value, crash(3, "kubelet")...) },
 			"kubelet ended unexpectedly 3 times"},
 		{"service-crashes", finding.Info, func(f *doctor.Facts) { add(f.Events.Value, crash(1, "spooler")...) },

@@ -33,6 +33,7 @@ func (f Fixture) plant(t *testing.T, kind, id, document string) {
 func testCompute(t *testing.T, fixture func(*testing.T) Fixture) {
 	t.Run("NetworkObjects", func(t *testing.T) { testNetworkObjects(t, fixture(t)) })
 	t.Run("Systems", func(t *testing.T) { testSystems(t, fixture(t)) })
+	t.Run("Remove", func(t *testing.T) { testRemove(t, fixture(t)) })
 	t.Run("Terminate", func(t *testing.T) { testTerminate(t, fixture(t)) })
 }
 
@@ -79,6 +80,27 @@ func testSystems(t *testing.T, f Fixture) {
 	check(t, json.Unmarshal(systems[0].Properties, &properties))
 	if summary.SystemType != "Container" || properties.Statistics.Memory.MemoryUsagePrivateWorkingSetBytes != 4096 {
 		t.Errorf("summary %s, properties %s", systems[0].Summary, systems[0].Properties)
+	}
+}
+
+func testRemove(t *testing.T, f Fixture) {
+	c := f.Platform.Compute
+	for _, id := range []string{"00000000-0000-0000-0000-00000000abcd", `..\systems\` + plantedSystem} {
+		if err := c.Remove(t.Context(), platform.HNSEndpoints, id); !errors.Is(err, fault.ErrNotExist) {
+			t.Errorf("remove %s: %v", id, err)
+		}
+	}
+	if err := c.Remove(t.Context(), platform.HNSNamespaces, plantedNetwork); !errors.Is(err, fault.ErrNotSupported) {
+		t.Errorf("remove a namespace: %v", err)
+	}
+	for _, kind := range []platform.NetworkKind{platform.HNSLoadBalancers, platform.HNSEndpoints, platform.HNSNetworks} {
+		f.plant(t, string(kind), plantedNetwork, `{"ID":"`+plantedNetwork+`"}`)
+		check(t, c.Remove(t.Context(), kind, plantedNetwork))
+		objects, err := c.NetworkObjects(t.Context(), kind)
+		check(t, err)
+		if len(objects) != 0 {
+			t.Errorf("%s: still there: %s", kind, objects)
+		}
 	}
 }
 

@@ -83,17 +83,19 @@ type Capabilities struct {
 	Recovery          bool // recovery actions can be read back
 	Restarts          bool // recovery actions are carried out
 	StartDependencies bool // the SCM starts a service's dependencies
-	DeletePending     bool // a running service that is deleted is marked, and still exists
-	Features          bool
-	Firewall          bool
-	ParentPID         bool
-	RunningReplace    bool // replacing a running executable by a rename is refused
-	SpecificExit      bool // the exit code 1066 and the service's own code are kept
-	Respelling        bool // a rename that changes only the case of a name works
-	Terminal          bool // a program can have a terminal of its own
-	PortOwner         bool // the PID of the process that listens on a port is known
-	Holders           bool // the processes that hold a file are known
-	PlantedHNS        bool // HNS and HCS read their objects from the files of a folder; false on real Windows
+	// ServiceEnvironment: the SCM merges the value Environment of a service's key into its variables.
+	ServiceEnvironment bool
+	DeletePending      bool // a running service that is deleted is marked, and still exists
+	Features           bool
+	Firewall           bool
+	ParentPID          bool
+	RunningReplace     bool // replacing a running executable by a rename is refused
+	SpecificExit       bool // the exit code 1066 and the service's own code are kept
+	Respelling         bool // a rename that changes only the case of a name works
+	Terminal           bool // a program can have a terminal of its own
+	PortOwner          bool // the PID of the process that listens on a port is known
+	Holders            bool // the processes that hold a file are known
+	PlantedHNS         bool // HNS and HCS read their objects from the files of a folder; false on real Windows
 }
 
 // Run runs the whole suite; every test gets its own fixture.

@@ -268,6 +268,7 @@ func testProcesses(t *testing.T, fixture func(*testing.T) Fixture) {
 		r.wait(t) // the parent waited for the child
 		eventually(t, "it is no longer listed", func() bool { return !f.lists(t, child) })
 	})
+	t.Run("EnvironmentOfAnother", func(t *testing.T) { processEnvironment(t, fixture(t)) })
 	t.Run("OpenOfNobody", func(t *testing.T) {
 		f := fixture(t)
 		if _, err := f.Platform.Processes.Open(0x7ffffff0); !errors.Is(err, fault.ErrNotExist) {

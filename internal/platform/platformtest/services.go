@@ -48,7 +48,7 @@ func testServices(t *testing.T, fixture func(*testing.T) Fixture) {
 		"MissingExecutable": serviceMissingExecutable, "Crash": serviceCrash, "HangOnStop": serviceHangOnStop,
 		"SpecificExitCode": serviceSpecificExit, "Dependents": serviceDependents, "Dependencies": serviceDependencies,
 		"DeleteRunning": serviceDeleteRunning, "Recovery": serviceRecovery, "Restart": serviceRestart,
-		"RestartForEver":     serviceRestartForEver,
+		"RestartForEver": serviceRestartForEver, "OwnEnvironment": serviceEnvironment,
 		"ExecutableIsLocked": serviceExecutableIsLocked,
 	}
 	for _, name := range slices.Sorted(maps.Keys(tests)) {
@@ -357,6 +357,8 @@ func serviceRecovery(t *testing.T, f Fixture) {
 		"that repeat":       {Restarts: restarts, RepeatLast: true, Reset: time.Hour},
 		"with the flag":     {Restarts: restarts, RepeatLast: true, OnErrorExit: true},
 		"of no kind at all": {},
+		"that run a command": {Restarts: restarts[:1], Reset: time.Hour, Actions: []platform.RecoveryAction{
+			{Kind: platform.RecoverByRestart, After: restarts[0]}, {Kind: platform.RecoverByCommand, After: time.Second}}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			name := serviceName(t, "")

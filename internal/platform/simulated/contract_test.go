@@ -51,7 +51,7 @@ func TestContract(t *testing.T) {
 			ServePipe: func(t *testing.T) string { return echoPipe(t, p) },
 			Has: platformtest.Capabilities{
 				ACL: true, Inheritance: true, Recovery: true, Restarts: true, StartDependencies: true,
-				DeletePending: true, Features: true, Firewall: true, ParentPID: true, RunningReplace: true,
+				ServiceEnvironment: true, DeletePending: true, Features: true, Firewall: true, ParentPID: true, RunningReplace: true,
 				SpecificExit: true, Respelling: true, PortOwner: true, PlantedHNS: true,
 				Terminal: true, Holders: true,
 			},

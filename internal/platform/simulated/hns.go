@@ -46,6 +46,31 @@ func (v computeView) NetworkObjects(ctx context.Context, kind platform.NetworkKi
 	return objects, nil
 }
 
+// Remove keeps a network while a load balancer exists: since patch 10.0.17763.1554, Windows wants load balancers (policy
+// lists) to be removed first (Azure/aks-engine PR 3956).
+func (v computeView) Remove(ctx context.Context, kind platform.NetworkKind, id string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	switch kind {
+	case platform.HNSNetworks, platform.HNSEndpoints, platform.HNSLoadBalancers:
+	default:
+		return fmt.Errorf("delete one of the %s: %w", kind, fault.ErrNotSupported)
+	}
+	return v.p.do(OpHNSRemove, string(kind)+`\`+id, func() error {
+		if strings.ContainsAny(id, `\/:`) {
+			return fmt.Errorf("delete one of the %s, %s: %w", kind, id, fault.ErrNotExist)
+		}
+		if kind == platform.HNSNetworks && v.p.m.balances(id) {
+			return fmt.Errorf("delete network %s, which load balancers use: %w", id, fault.ErrInUse)
+		}
+		if err := v.p.m.disk.remove(system(), HNSFolder+`\`+string(kind)+`\`+id+".json"); err != nil {
+			return fmt.Errorf("delete one of the %s, %s: %w", kind, id, err)
+		}
+		return nil
+	})
+}
+
 func (v computeView) Systems(ctx context.Context) ([]platform.ComputeSystem, error) {
 	if err := v.p.checkContext(ctx); err != nil {
 		return nil, err
@@ -73,6 +98,22 @@ func (v computeView) Terminate(ctx context.Context, id string) error {
 		}
 		v.p.m.ended[id] = true
 		return nil
+	})
+}
+
+// balances reports whether a load balancer has an endpoint of a network; the caller holds the lock.
+func (m *Machine) balances(network string) bool {
+	var endpoints []string
+	for _, o := range m.objectsIn(HNSFolder + `\` + string(platform.HNSEndpoints)) {
+		var endpoint struct{ HostComputeNetwork string }
+		if json.Unmarshal(o.document, &endpoint) == nil && strings.EqualFold(endpoint.HostComputeNetwork, network) {
+			endpoints = append(endpoints, fold(o.id))
+		}
+	}
+	return slices.ContainsFunc(m.objectsIn(HNSFolder+`\`+string(platform.HNSLoadBalancers)), func(o object) bool {
+		var balancer struct{ HostComputeEndpoints []string }
+		return json.Unmarshal(o.document, &balancer) == nil && slices.ContainsFunc(balancer.HostComputeEndpoints,
+			func(id string) bool { return slices.Contains(endpoints, fold(id)) })
 	})
 }
 

@@ -219,6 +219,7 @@ func (m *Machine) start(first bool) {
 	m.boots++
 	b := &boot{id: fmt.Sprint(m.boots), started: time.Now(), first: first}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
+	b.environment = m.machineEnvironment()
 	m.boot = b
 	_ = m.registry.set(prefetchKey, platform.RegistryValue{Name: "BootId", Type: platform.RegistryDWord,
 		Integer: uint64(m.boots)})

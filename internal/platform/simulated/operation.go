@@ -40,6 +40,7 @@ const (
 	OpFeatureDisable Kind = "feature.disable"
 
 	OpTerminate Kind = "system.terminate"
+	OpHNSRemove Kind = "hns.remove"
 
 	OpFirewallAdd    Kind = "firewall.add"
 	OpFirewallRemove Kind = "firewall.remove"

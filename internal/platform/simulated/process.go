@@ -75,8 +75,9 @@ type process struct {
 	session uint32
 	cores   float64 // number of cores that the process uses
 	memory  uint64  // bytes
-	// commandLine is the command line with which the process was started.
+	// commandLine is the command line with which the process was started, and environment its variables.
 	commandLine string
+	environment []string
 	ctx         context.Context
 	cancel      context.CancelFunc
 
@@ -111,8 +112,10 @@ func (m *Machine) newProcess(name string, parent *process) *process {
 		locks:    map[*fileLock]struct{}{},
 		account:  system(),
 	}
+	p.environment = m.machineEnvironment()
 	if parent != nil {
 		p.account = parent.account
+		p.environment = parent.environment
 	}
 	if m.boot == nil || (parent != nil && parent.gone) {
 		p.ctx, p.cancel = context.WithCancel(context.Background())

@@ -148,6 +148,10 @@ func (m *Machine) execute(ctx context.Context, e execution) (*process, error) {
 		delete(e.parent.children, p)
 	}
 	p.image, p.file, p.commandLine = f.path(), f, commandline.Join(append([]string{f.path()}, e.args...)...)
+	if e.control != nil {
+		p.environment = m.serviceEnvironment(e.control.Name)
+	}
+	p.environment = merge(p.environment, e.environment)
 	f.running++
 	run := &Process{
 		Platform: p.platform(), Executable: p.image, Args: slices.Clone(e.args), Folder: e.folder,

@@ -76,7 +76,7 @@ func cloneConfig(c platform.ServiceConfig) platform.ServiceConfig {
 	c.Dependencies = slices.Clone(c.Dependencies)
 	if c.Recovery != nil {
 		r := *c.Recovery
-		r.Restarts = slices.Clone(r.Restarts)
+		r.Restarts, r.Actions = slices.Clone(r.Restarts), slices.Clone(r.Actions)
 		c.Recovery = &r
 	}
 	return c
@@ -232,6 +232,9 @@ func (m *Machine) addService(config platform.ServiceConfig) *service {
 	if config.Account == "" {
 		config.Account = "LocalSystem"
 	}
+	if config.Recovery != nil && len(config.Recovery.Actions) > 0 {
+		config.Recovery.SayActions(config.Recovery.Actions)
+	}
 	m.created++
 	s := &service{m: m, created: m.created, config: config, state: platform.Stopped, exit: errorServiceNeverStarted}
 	m.services[fold(config.Name)] = s
@@ -276,6 +279,7 @@ func (s *service) configure(c platform.ServiceConfig) {
 	}
 	if c.Recovery != nil {
 		s.config.Recovery = c.Recovery
+		s.config.Recovery.SayActions(c.Recovery.List())
 	}
 }
 
@@ -318,7 +322,16 @@ func (m *Machine) HoldService(name string) (release func(), err error) {
 func (s *service) forgetIfDeleted() {
 	if s.deleting && s.opened == 0 && s.state == platform.Stopped && s.m.services[fold(s.config.Name)] == s {
 		delete(s.m.services, fold(s.config.Name))
+		s.m.forgetKey(s.config.Name)
 		s.m.notify()
+	}
+}
+
+// forgetKey removes a deleted service's key with all values, as the SCM does when the last handle closes (ReactOS,
+// base/system/services/rpcserver.c, RCloseServiceHandle).
+func (m *Machine) forgetKey(name string) {
+	if services, err := m.registry.find(strings.TrimSuffix(servicesKey, `\`)); err == nil {
+		delete(services.keys, fold(name))
 	}
 }
 

@@ -208,6 +208,8 @@ type boot struct {
 	cancel  context.CancelFunc
 	first   bool // set for the boot within New, in which nothing is delayed
 	svchost *process
+	// environment has the machine's variables as services.exe has read them.
+	environment []string
 	// shuttingDown is set from the beginning of an orderly shutdown on.
 	shuttingDown bool
 	// pods are the runtime's pods, which outlive the runtime's process. Nil: the runtime has not

@@ -40,22 +40,23 @@ func TestContract(t *testing.T) {
 func capabilities() platformtest.Capabilities {
 	onWindows := simulated() == ""
 	return platformtest.Capabilities{
-		ACL:               onWindows,
-		Inheritance:       onWindows,
-		Recovery:          onWindows,
-		Restarts:          onWindows,
-		StartDependencies: true,
-		DeletePending:     true,
-		Features:          onWindows,
-		Firewall:          onWindows,
-		ParentPID:         true,
-		RunningReplace:    true,
-		SpecificExit:      true,
-		Respelling:        onWindows,
-		Terminal:          onWindows, // Wine's programs do not open the streams of a pseudoconsole
-		PortOwner:         onWindows,
-		Holders:           true, // Wine's Restart Manager finds none; the sandbox's recipe has another
-		PlantedHNS:        !onWindows,
+		ACL:                onWindows,
+		Inheritance:        onWindows,
+		Recovery:           onWindows,
+		Restarts:           onWindows,
+		StartDependencies:  true,
+		ServiceEnvironment: onWindows, // the SCM of Wine 8 does not read the value
+		DeletePending:      true,
+		Features:           onWindows,
+		Firewall:           onWindows,
+		ParentPID:          true,
+		RunningReplace:     true,
+		SpecificExit:       true,
+		Respelling:         onWindows,
+		Terminal:           onWindows, // Wine's programs do not open the streams of a pseudoconsole
+		PortOwner:          onWindows,
+		Holders:            true, // Wine's Restart Manager finds none; the sandbox's recipe has another
+		PlantedHNS:         !onWindows,
 	}
 }
 

@@ -85,6 +85,23 @@ func (d dll) networkObject(kind, id string) ([]byte, error) {
 	return d.properties("HcnQuery"+kind+"Properties", handle, schema2)
 }
 
+func (compute) Remove(_ context.Context, kind platform.NetworkKind, id string) error {
+	one := hcnName(kind)
+	if one == "" || kind == platform.HNSNamespaces {
+		return fmt.Errorf("delete one of the %s of the Host Network Service: %w", kind, fault.ErrNotSupported)
+	}
+	guid, err := windows.GUIDFromString("{" + id + "}")
+	if err != nil {
+		return fmt.Errorf("delete %s %q of the Host Network Service: %w: %w", one, id, fault.ErrNotExist, err)
+	}
+	var detail *uint16
+	err = dll{"computenetwork.dll"}.call("HcnDelete"+one, uintptr(unsafe.Pointer(&guid)), uintptr(unsafe.Pointer(&detail)))
+	if err := withDetail(err, detail); err != nil {
+		return fmt.Errorf("delete %s %s of the Host Network Service: %w", one, id, err)
+	}
+	return nil
+}
+
 // dll is a system DLL. Its functions return an HRESULT. If the last argument of a function is a
 // pointer for a text, the function stores a text about its failure there.
 type dll struct{ name string }

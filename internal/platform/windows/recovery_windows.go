@@ -9,7 +9,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform"
 )
 
-// recovery returns the recovery actions up to the first one that is not a restart.
+// recovery returns the recovery actions.
 func (s service) recovery() (*platform.Recovery, error) {
 	buffer, err := s.query2(windows.SERVICE_CONFIG_FAILURE_ACTIONS)
 	if err != nil {
@@ -20,17 +20,12 @@ func (s service) recovery() (*platform.Recovery, error) {
 	if raw.ResetPeriod == windows.INFINITE {
 		recovery.Reset = 0
 	}
-	actions := unsafe.Slice(raw.Actions, raw.ActionsCount)
-	for _, action := range actions {
-		if action.Type != windows.SC_ACTION_RESTART {
-			break
-		}
-		recovery.Restarts = append(recovery.Restarts, time.Duration(action.Delay)*time.Millisecond)
+	var actions []platform.RecoveryAction
+	for _, action := range unsafe.Slice(raw.Actions, raw.ActionsCount) {
+		actions = append(actions, platform.RecoveryAction{Kind: platform.RecoveryKind(action.Type),
+			After: time.Duration(action.Delay) * time.Millisecond})
 	}
-	for _, action := range actions {
-		recovery.Reboots = recovery.Reboots || action.Type == windows.SC_ACTION_REBOOT
-	}
-	recovery.RepeatLast = len(actions) > 0 && len(recovery.Restarts) == len(actions)
+	recovery.SayActions(actions)
 	recovery.OnErrorExit, err = s.failureFlag()
 	return recovery, err
 }
@@ -46,11 +41,15 @@ func (s service) failureFlag() (bool, error) {
 
 func (s service) setRecovery(recovery platform.Recovery) error {
 	var actions []windows.SC_ACTION
-	for _, delay := range recovery.Restarts {
-		actions = append(actions, windows.SC_ACTION{Type: windows.SC_ACTION_RESTART, Delay: milliseconds(delay)})
+	reboots := false
+	for _, action := range recovery.List() {
+		actions = append(actions, windows.SC_ACTION{Type: uint32(action.Kind), Delay: milliseconds(action.After)})
+		reboots = reboots || action.Kind == platform.RecoverByReboot
 	}
-	if !recovery.RepeatLast || len(actions) == 0 { // the SCM repeats the last action forever
-		actions = append(actions, windows.SC_ACTION{Type: windows.SC_ACTION_NONE})
+	if reboots { // ChangeServiceConfig2 wants it for SC_ACTION_REBOOT
+		if err := enablePrivilege("SeShutdownPrivilege"); err != nil {
+			return err
+		}
 	}
 	reset := uint32(recovery.Reset / time.Second)
 	if reset == 0 {

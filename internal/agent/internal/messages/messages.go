@@ -50,6 +50,10 @@ func ServiceConfig(c platform.ServiceConfig) *agentv1.ServiceConfig {
 			Reset_: durationpb.New(c.Recovery.Reset), RepeatLast: c.Recovery.RepeatLast, OnErrorExit: c.Recovery.OnErrorExit,
 			Reboots: c.Recovery.Reboots,
 		}
+		for _, action := range c.Recovery.Actions {
+			config.Recovery.Actions = append(config.Recovery.Actions, &agentv1.RecoveryAction{
+				Kind: agentv1.RecoveryKind(action.Kind), After: durationpb.New(action.After)})
+		}
 		for _, delay := range c.Recovery.Restarts {
 			config.Recovery.Restarts = append(config.Recovery.Restarts, durationpb.New(delay))
 		}
@@ -68,9 +72,16 @@ func PlatformConfig(c *agentv1.ServiceConfig) platform.ServiceConfig {
 		Account:      c.GetAccount(),
 		Dependencies: c.GetDependencies(),
 	}
+	if c.GetNoDependencies() {
+		config.Dependencies = []string{}
+	}
 	if r := c.GetRecovery(); r != nil {
 		config.Recovery = &platform.Recovery{
 			Reset: r.GetReset_().AsDuration(), RepeatLast: r.GetRepeatLast(), OnErrorExit: r.GetOnErrorExit(),
+		}
+		for _, action := range r.GetActions() {
+			config.Recovery.Actions = append(config.Recovery.Actions, platform.RecoveryAction{
+				Kind: platform.RecoveryKind(action.GetKind()), After: action.GetAfter().AsDuration()})
 		}
 		for _, delay := range r.GetRestarts() {
 			config.Recovery.Restarts = append(config.Recovery.Restarts, delay.AsDuration())

@@ -230,7 +230,7 @@ static HRESULT remove_object(const wchar_t *kind, const GUID *id, wchar_t **erro
 
 READ(Network, Networks, L"networks")
 EXPORT HcnModifyNetwork(void *handle, const wchar_t *settings, wchar_t **error) { return HNS_NOT_SUPPORTED; }
-EXPORT HcnDeleteNetwork(const GUID *id, wchar_t **error) { return HNS_NOT_SUPPORTED; }
+DELETE_(Network, L"networks")
 
 READ(Endpoint, Endpoints, L"endpoints")
 DELETE_(Endpoint, L"endpoints")
