@@ -90,6 +90,8 @@ func (c component) check() error {
 	switch c.name {
 	case "kubelet":
 		return c.checkKubelet()
+	case "kube-proxy":
+		return c.checkKubeProxy()
 	case "containerd":
 		_, err := c.loadContainerdConfig()
 		return err
@@ -207,6 +209,8 @@ func (c component) serve() (stop func(), err error) {
 	switch c.name {
 	case "kubelet":
 		return c.serveKubelet()
+	case "kube-proxy":
+		return c.serveKubeProxy()
 	case "containerd":
 		return c.serveCRI()
 	}
