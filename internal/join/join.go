@@ -14,6 +14,7 @@
 //   - kubelet.go, address.go, recovery.go, kubeletconfig.go: the kubelet service and its configuration
 //   - kubeadm.go, configuration.go, token.go, credentials.go: becoming a node
 //   - ready.go: the Node object
+//   - kubeproxy.go: the service kube-proxy, if the cluster wants one
 //   - reset.go, leave.go, containers.go: undoing a join
 //   - failed.go: the likely cause of a failure
 package join
@@ -25,6 +26,7 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/transfer"
 	"github.com/swdt-dev/swdt/internal/obtain/artifact"
 	"github.com/swdt-dev/swdt/internal/obtain/source"
@@ -64,6 +66,9 @@ type Options struct {
 	// Cluster. If Drain is nil, the pods stay on the node.
 	DryRun, AllowReboot bool
 	Drain               *cluster.DrainOptions
+	// FindPodNetwork finds the HNS network of the pods on a node; found is false if the node has no network of this name
+	// yet. It is needed in clusters that run kube-proxy as a service.
+	FindPodNetwork func(ctx context.Context, n *node.Node, name string) (network PodNetwork, found bool, err error)
 	// Checked receives the problems that Run's checks have found, before Run changes anything. nil:
 	// the problems are only in the result.
 	Checked func([]finding.Problem)
@@ -93,6 +98,7 @@ const (
 	stepJoin              = "join"
 	stepKubelet           = "kubelet"
 	stepNode              = "node"
+	stepKubeProxy         = "kube-proxy"
 	stepRecord            = "record"
 )
 
@@ -108,7 +114,11 @@ func Steps(doc config.Document, o Options) ([]plan.Step, error) {
 }
 
 func (j *joining) steps() []plan.Step {
-	return append(j.preparation(), &kubeadmJoin{j}, &kubelet{j}, &ready{j})
+	steps := append(j.preparation(), &kubeadmJoin{j}, &kubelet{j}, &ready{j})
+	if j.hasKubeProxy || j.choice.Form == cluster.KubeProxyService {
+		steps = append(steps, &kubeProxy{j})
+	}
+	return steps
 }
 
 func newJoining(doc config.Document, o Options) *joining {

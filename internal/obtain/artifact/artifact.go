@@ -52,6 +52,7 @@ const (
 	Kubeadm    Component = "kubeadm"
 	Kubectl    Component = "kubectl"
 	LogRunner  Component = "kube-log-runner"
+	KubeProxy  Component = "kube-proxy"
 	Crictl     Component = "crictl"
 	// E2ETest is Kubernetes' end-to-end tests, for this machine and not for a node.
 	E2ETest Component = "e2e.test"

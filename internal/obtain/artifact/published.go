@@ -24,7 +24,7 @@ func (w Wish) published() (published, error) {
 	case Crictl:
 		const form = "https://github.com/kubernetes-sigs/cri-tools/releases/download/v%s/crictl-v%[1]s-windows-%s.tar.gz"
 		return published{fmt.Sprintf(form, w.Version, w.Arch), ".sha256"}, nil
-	case Kubelet, Kubeadm, Kubectl, LogRunner:
+	case Kubelet, Kubeadm, Kubectl, LogRunner, KubeProxy:
 		const form = "https://dl.k8s.io/v%s/bin/windows/%s/%s.exe"
 		return published{fmt.Sprintf(form, w.Version, w.Arch, w.Component), ".sha256"}, nil
 	case E2ETest:
