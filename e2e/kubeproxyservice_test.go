@@ -62,7 +62,7 @@ func TestKubeProxyAsAServiceOfJoin(t *testing.T) {
 
 	n.isRestarted(t)
 	n.push(t)
-	ok(t, "rollback", "-c", n.config, "--only", "kube-proxy")
+	ok(t, "rollback", "kube-proxy", "-c", n.config)
 	n.programs(t, services, 2*services)
 
 	n.chooseForm(t, "none")
@@ -143,9 +143,10 @@ func (n proxyNode) isRestarted(t *testing.T) {
 	mark := n.calls(t)
 	ok(t, "exec", "-c", n.config, "--", "net", "stop", "kube-proxy")
 	ok(t, "exec", "-c", n.config, "--", "net", "start", "kube-proxy")
-	within(t, 3*time.Minute, "kube-proxy starts again and programs all Services", func() error {
-		if made := n.calls(t).since(mark); made["HcnCreateLoadBalancer"] == 0 {
-			return fmt.Errorf("%d load balancers made", made["HcnCreateLoadBalancer"])
+	within(t, 3*time.Minute, "kube-proxy to program all Services again", func() error {
+		balancers, _ := n.programmed(t)
+		if made := n.calls(t).since(mark)["HcnCreateLoadBalancer"]; made == 0 || made != balancers {
+			return fmt.Errorf("%d load balancers made of %d", made, balancers)
 		}
 		return nil
 	})

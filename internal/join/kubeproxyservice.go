@@ -15,7 +15,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/smallfile"
 )
 
-// PodNetwork is what kube-proxy has to know of the HNS network of a node's pods.
+// PodNetwork has the properties of the HNS network of a node's pods that decide about kube-proxy's flags.
 type PodNetwork struct {
 	Type string // such as Overlay or L2Bridge
 	// SourceVIP is the address of this node in an overlay network; "" if the network is no overlay, or has none yet.
@@ -49,8 +49,8 @@ func networkOf(commandLine string) PodNetwork {
 }
 
 // registration returns the service kube-proxy for a network. It depends on the Host Network Service, if the node has
-// that service: then the SCM starts that first, and who restarts it with its dependents restarts kube-proxy, too, which
-// compares its load balancers with HNS only at its start and at changes.
+// that service: then the SCM starts that service first, and a restart of that service with its dependents restarts
+// kube-proxy, too. kube-proxy compares its load balancers with HNS only at its start and at changes.
 //
 // Like the script of swdt's DaemonSet, it has no feature gates and no --config.
 func (j *joining) registration(ctx context.Context, n *node.Node, network PodNetwork) (*agentv1.ServiceConfig, error) {

@@ -16,7 +16,7 @@ import (
 const mostImages = 3
 
 // trusted returns the registries whose images may become the root of a pod that is SYSTEM. Windows looks for cmd.exe in
-// the root of such a container first (hcsshim, internal/jobcontainers/path.go), so images of anybody are not used.
+// the root of such a container first (hcsshim, internal/jobcontainers/path.go), so other images are not used.
 func trusted() []string { return []string{"registry.k8s.io/", "mcr.microsoft.com/"} }
 
 // images returns the images to try, in this order. If the user has named none, images that the node already has come

@@ -19,7 +19,7 @@ func emptyHives(p *corev1.Pod) {
 		"The configuration registry database is corrupt.: unknown")(p)
 }
 
-// The pod has an image that the node already has, of a registry that anybody cannot write to, and the default image
+// The pod has an image that the node already has, of a trusted registry, and the default image
 // otherwise. If one does not start, the next one is tried. An image that the user has named is the only one.
 func TestThePodsImage(t *testing.T) {
 	const (
