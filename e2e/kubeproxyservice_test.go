@@ -34,7 +34,8 @@ spec:
 `
 
 // TestKubeProxyAsAServiceOfJoin has swdt alone bring the real kube-proxy.exe onto a Wine node, by `network install` and
-// `join`: it programs Services, follows their endpoints, and is restarted and pushed. Wine's SCM has no recovery actions, so that a killed kube-proxy comes back is shown on the simulated Windows alone.
+// `join`: it programs Services, follows their endpoints, and is restarted and pushed. Wine's SCM has no recovery actions,
+// so the test does not kill it.
 func TestKubeProxyAsAServiceOfJoin(t *testing.T) {
 	c := clusterSandbox(t)
 	n := proxyNode{cluster: c, config: withKubeProxy(t, c.joinFile(t, credentialsOf(t, c.sandboxInfo), joinWith{}))}
