@@ -64,11 +64,14 @@ func labKubeProxy(t testing.TB) string {
 
 // prepareHNS plants what kube-proxy expects of a node: the network of its pods, which a network plugin
 // makes, and a version of HNS that can modify load balancers. HNS counts the calls from now on.
-func (n proxyNode) prepareHNS(t testing.TB) {
+func (n proxyNode) prepareHNS(t testing.TB) { n.prepareHNSNetwork(t, "cbr0") }
+
+// prepareHNSNetwork is prepareHNS for a network of another name.
+func (n proxyNode) prepareHNSNetwork(t testing.TB, network string) {
 	t.Helper()
 	for name, content := range map[string]string{
 		"networks/1B5C9C50-5B0B-4B7E-8C5C-0C6E2A1F3D44.json": `{"ID":"1B5C9C50-5B0B-4B7E-8C5C-0C6E2A1F3D44",` +
-			`"Name":"cbr0","Type":"L2Bridge","SchemaVersion":{"Major":2,"Minor":0},` +
+			`"Name":"` + network + `","Type":"L2Bridge","SchemaVersion":{"Major":2,"Minor":0},` +
 			`"Ipams":[{"Type":"Static","Subnets":[{"IpAddressPrefix":"10.244.1.0/24"}]}]}`,
 		"globals/version.json": `{"Major":15,"Minor":5}`,
 		"calls/.keep":          "",

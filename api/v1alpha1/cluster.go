@@ -93,6 +93,10 @@ type ClusterNetwork struct {
 	// Default calico, since a new cluster of kind has no pod network; for an existing
 	// cluster none, since it usually has a pod network, and two of them do not work together.
 	Plugin string `yaml:"plugin,omitempty"`
+	// KubeProxy is how kube-proxy runs on Windows nodes: service (a Windows service, which
+	// swdt join makes), daemonset or none. Default: what `swdt network install --kube-proxy`
+	// has recorded in the cluster, or daemonset. Antrea replaces kube-proxy.
+	KubeProxy string `yaml:"kubeProxy,omitempty"`
 	// Version is the plugin's version. Default: of the versions whose hashes swdt knows, the
 	// newest that the project tests with the cluster's Kubernetes.
 	Version string `yaml:"version,omitempty"`

@@ -77,6 +77,9 @@ type Kubelet struct {
 	// LogRunnerSource is the path or URL of kube-log-runner.exe, which writes
 	// kubelet's log file. Default: dl.k8s.io, as for source.
 	LogRunnerSource string `yaml:"logRunnerSource,omitempty"`
+	// KubeProxySource is the path or URL of kube-proxy.exe, which is installed if the
+	// cluster runs kube-proxy as a service. Default: dl.k8s.io, as for source.
+	KubeProxySource string `yaml:"kubeProxySource,omitempty"`
 	// LogFileSize is the size at which kube-log-runner begins a new log file, such
 	// as 100Mi; 0 means never. This needs kube-log-runner 1.34 or newer. Default
 	// 50Mi.

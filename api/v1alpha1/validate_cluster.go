@@ -174,6 +174,13 @@ func validateSubnets(p *problems, field string, n ClusterNetwork, optional bool)
 // validatePlugin checks the fields that select the pod network and its manifest.
 func validatePlugin(p *problems, field string, n ClusterNetwork) {
 	oneOf(p, field+".plugin", n.Plugin, CalicoPlugin, FlannelPlugin, AntreaPlugin, NoPlugin)
+	if n.KubeProxy != "" {
+		oneOf(p, field+".kubeProxy", n.KubeProxy, "service", "daemonset", "none")
+		if n.Plugin == AntreaPlugin || n.Plugin == NoPlugin {
+			p.add(field+".kubeProxy", "is set, although plugin is "+n.Plugin, "remove it: swdt installs kube-proxy with calico "+
+				"and flannel")
+		}
+	}
 	if n.Version != "" && n.Manifest != "" {
 		p.add(field+".manifest", "is set beside version", "leave version out: the manifest has its own")
 	}

@@ -76,6 +76,7 @@ func validateKubelet(p *problems, field string, k Kubelet) {
 	validateOptionalSource(p, field+".source", k.Source)
 	validateOptionalSource(p, field+".kubeadmSource", k.KubeadmSource)
 	validateOptionalSource(p, field+".logRunnerSource", k.LogRunnerSource)
+	validateOptionalSource(p, field+".kubeProxySource", k.KubeProxySource)
 	if k.LogFileSize != "" && !matches(`[0-9]{1,12}([kMG]|[KMG]i)?`, k.LogFileSize) {
 		p.add(field+".logFileSize", fmt.Sprintf("%.60q is not a size", k.LogFileSize), "write it such as 100Mi, or 0 for no limit")
 	}

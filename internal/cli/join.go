@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/inspect/hns"
 	"github.com/swdt-dev/swdt/internal/join"
 	"github.com/swdt-dev/swdt/internal/join/preflight"
 	"github.com/swdt-dev/swdt/internal/node"
@@ -90,7 +92,7 @@ func (a *app) runJoin(ctx context.Context, o *joinOptions) error {
 	options := join.Options{
 		Cluster: found, Mirror: o.mirror, Holder: plan.Holder("join"), ReadyTimeout: o.readyTimeout,
 		Sources: source.NewSet(source.Options{}), Artifacts: artifact.NewStore(artifact.Options{}), Depot: s.depot(),
-		DryRun: a.global.dryRun, AllowReboot: o.allowReboot,
+		DryRun: a.global.dryRun, AllowReboot: o.allowReboot, FindPodNetwork: findPodNetwork,
 	}
 	if o.drain {
 		options.Drain = &cluster.DrainOptions{Timeout: o.drainTimeout}
@@ -113,6 +115,30 @@ func (a *app) runJoin(ctx context.Context, o *joinOptions) error {
 		return result, err
 	})
 	return a.printSteps(results, "the node file has no spec.kubernetes")
+}
+
+// calicoEndpoint is the endpoint of a node itself in the overlay network of Calico. Published scripts take kube-proxy's
+// source address from it (github.com/kubernetes-sigs/sig-windows-tools 401ee6f, hostprocess/calico/kube-proxy/start.ps1).
+const calicoEndpoint = "Calico_ep"
+
+// findPodNetwork finds the HNS network of the pods on a node for join.Options.
+func findPodNetwork(ctx context.Context, n *node.Node, name string) (join.PodNetwork, bool, error) {
+	found, err := hns.FindNetwork(ctx, n.Compute, name)
+	var none *hns.NoNetworkError
+	if errors.As(err, &none) {
+		return join.PodNetwork{}, false, nil
+	}
+	network := join.PodNetwork{Type: found.Type}
+	if err != nil || !strings.EqualFold(found.Type, "overlay") {
+		return network, err == nil, err
+	}
+	endpoints, err := hns.ReadEndpoints(ctx, n.Compute)
+	for _, e := range endpoints {
+		if e.Network == found.ID && e.Name == calicoEndpoint {
+			network.SourceVIP = e.IP()
+		}
+	}
+	return network, err == nil, err
 }
 
 // clusterToJoin returns the cluster. It returns nil if no kubeconfig is named and the default one

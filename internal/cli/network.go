@@ -50,6 +50,7 @@ type networkInstallOptions struct {
 	apiServer    string
 	proxyImage   string
 	noProxy      bool
+	proxyForm    string
 	noFlannel    bool
 	noWait       bool
 	force        bool
@@ -66,6 +67,10 @@ func (a *app) networkInstallCommand() *cobra.Command {
 the data plane of Windows, VXLAN without BGP, the Services' addresses, the API
 server's address for Windows (ConfigMap kubernetes-services-endpoint),
 strictAffinity, and kube-proxy's DaemonSet for Windows, whose command is swdt's own.
+--kube-proxy service makes kube-proxy a Windows service instead, which "swdt join"
+and "swdt up" set up on each node, with a kube-proxy.exe of the node's version; the
+choice is recorded in the cluster. Another choice removes what the former one has in
+the cluster; nodes that joined before follow with their next "swdt join".
 flannel gets the VXLAN numbers of Windows (VNI 4096, port 4789) and kube-proxy; no
 image of flannel for Windows is published, so swdt refuses it unless the cluster
 has one, or --no-windows-flannel says that you run it there. Antrea gets its
@@ -116,6 +121,8 @@ the cluster has, and reports the reason if it does not.`,
 	flags.StringVar(&o.proxyImage, "kube-proxy-image", "",
 		"`image` of kube-proxy for Windows (default the one of the cluster's version)")
 	flags.BoolVar(&o.noProxy, "no-kube-proxy", false, "leave out kube-proxy for Windows")
+	flags.StringVar(&o.proxyForm, kubeProxyFlag, "",
+		"`form` of kube-proxy for Windows: service, daemonset or none (default the recorded one, or daemonset)")
 	flags.BoolVar(&o.noFlannel, "no-windows-flannel", false,
 		"install flannel although no image of it for Windows is published: you run it there")
 	flags.BoolVar(&o.noWait, "no-wait", false, "do not wait until the network works")
@@ -124,6 +131,8 @@ the cluster has, and reports the reason if it does not.`,
 	addOnNodesFlag(cmd, &o.onNodes)
 	must(cmd.MarkFlagFilename("manifest"))
 	must(cmd.MarkFlagDirname("mirror"))
+	must(cmd.RegisterFlagCompletionFunc(kubeProxyFlag, cobra.FixedCompletions(cluster.KubeProxyForms(),
+		cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
 }
 
@@ -160,6 +169,9 @@ func (a *app) runNetworkInstall(ctx context.Context, o *networkInstallOptions, a
 	if hasMoreHashes(options) {
 		return errMoreHashes
 	}
+	if err := checkKubeProxyOf(options.Settings); err != nil {
+		return err
+	}
 	if err := files.checkMade(ctx, a, &o.cluster); err != nil {
 		return err
 	}
@@ -186,7 +198,7 @@ func (o *networkInstallOptions) complete(args []string) (podnetwork.Options, err
 	}
 	options := podnetwork.Options{
 		Settings: cni.Settings{Network: network, PodCIDR: o.podCIDR, ServiceCIDRs: o.serviceCIDRs, APIServer: o.apiServer,
-			KubeProxyImage: o.proxyImage},
+			KubeProxyImage: o.proxyImage, KubeProxy: cluster.KubeProxyForm(o.proxyForm)},
 		Version: o.version, Mirror: o.mirror, Force: o.force, NoKubeProxy: o.noProxy, NoWindowsFlannel: o.noFlannel, NoWait: o.noWait, Wait: o.wait,
 	}
 	switch {
@@ -202,7 +214,7 @@ func (o *networkInstallOptions) complete(args []string) (podnetwork.Options, err
 			return options, usagef("--sha256 %q: write 64 hexadecimal digits, as sha256sum prints them", hash)
 		}
 	}
-	if err := o.checkAddresses(); err != nil {
+	if err := errors.Join(o.checkKubeProxy(), o.checkAddresses()); err != nil {
 		return options, err
 	}
 	if o.apiServer != "" {
@@ -221,6 +233,33 @@ func (o *networkInstallOptions) complete(args []string) (podnetwork.Options, err
 		options.Manifests = append(options.Manifests, m)
 	}
 	return options, nil
+}
+
+// kubeProxyFlag is the flag that chooses the form of kube-proxy.
+const kubeProxyFlag = "kube-proxy"
+
+// checkKubeProxy checks the form of kube-proxy and the flags that exclude it.
+func (o *networkInstallOptions) checkKubeProxy() error {
+	switch {
+	case o.proxyForm == "":
+		return nil
+	case !slices.Contains(cluster.KubeProxyForms(), o.proxyForm):
+		return usagef("--%s %q: use %s", kubeProxyFlag, o.proxyForm, ui.Alternatives(cluster.KubeProxyForms()))
+	case o.noProxy:
+		return usagef("--%s and --no-kube-proxy exclude each other", kubeProxyFlag)
+	case o.proxyImage != "" && o.proxyForm != string(cluster.KubeProxyDaemonSet):
+		return usagef("--kube-proxy-image is for --%s daemonset: a service runs the kube-proxy.exe of the node's version",
+			kubeProxyFlag)
+	}
+	return nil
+}
+
+// checkKubeProxyOf checks that the pod network leaves kube-proxy to swdt.
+func checkKubeProxyOf(s cni.Settings) error {
+	if s.Network == cni.Antrea && s.KubeProxy != "" {
+		return usagef("--%s %s: Antrea replaces kube-proxy on Windows nodes: leave the flag out", kubeProxyFlag, s.KubeProxy)
+	}
+	return nil
 }
 
 // placeHashes sets the hashes of a version's manifests, whose second one is that of the network.

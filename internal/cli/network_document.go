@@ -145,6 +145,9 @@ func (o *networkInstallOptions) withDocument(doc config.ClusterDocument, flags p
 		}
 	}
 	settings.PodCIDR = cmp.Or(settings.PodCIDR, wanted.PodCIDR)
+	if !o.noProxy {
+		settings.KubeProxy = cmp.Or(settings.KubeProxy, wanted.KubeProxy)
+	}
 	if len(settings.ServiceCIDRs) == 0 {
 		settings.ServiceCIDRs = wanted.ServiceCIDRs
 	}

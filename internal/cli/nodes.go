@@ -66,6 +66,7 @@ func (a *app) sessionFor(documents []config.Document) (*session, error) {
 			KnownHosts:       a.global.knownHosts,
 			SSHConfig:        a.global.sshConfig,
 			KeepPod:          a.global.via.keep,
+			PullLimit:        a.global.via.pull,
 			Clusters:         a.viaClusters(),
 			SharedNamespace:  a.global.via.shared,
 		},

@@ -107,6 +107,7 @@ func (a *app) runUp(ctx context.Context, o *upOptions) error {
 		options.Join = join.Options{
 			Mirror: o.mirror, Holder: plan.Holder("up"), Sources: source.NewSet(source.Options{}),
 			Artifacts: artifact.NewStore(artifact.Options{}), Depot: s.depot(), AllowReboot: o.allowReboot,
+			FindPodNetwork: findPodNetwork,
 		}
 		return nil
 	})

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +26,7 @@ type viaFlag struct {
 	text         string // as the user typed it; "": the flag is not set
 	settings     v1alpha1.ThroughKubernetes
 	keep, shared bool
+	pull         time.Duration // 0: the default
 }
 
 func (f *viaFlag) String() string { return f.text }
@@ -57,11 +59,18 @@ func (f *viaFlag) Set(text string) error {
 			read.settings.Namespace = value
 		case name == "image" && value != "":
 			read.settings.Image = value
-		case hasValue && value == "" && slices.Contains([]string{"kubeconfig", "context", "namespace", "image"}, name):
+		case name == "pull" && value != "":
+			limit, err := time.ParseDuration(value)
+			if err != nil || limit <= 0 {
+				return fmt.Errorf("pull=%s of %s: write how long the pull of the pod's image may take, such as 30m", value,
+					viaKubernetes)
+			}
+			read.pull = limit
+		case hasValue && value == "" && slices.Contains([]string{"kubeconfig", "context", "namespace", "image", "pull"}, name):
 			return fmt.Errorf("%s of %s has no value", name, viaKubernetes)
 		default:
 			return fmt.Errorf("%q is not a setting of %s: use kubeconfig=FILE, context=NAME, namespace=NAME, image=NAME, "+
-				"keep and shared, with commas", part, viaKubernetes)
+				"pull=TIME, keep and shared, with commas", part, viaKubernetes)
 		}
 	}
 	*f = read
@@ -231,7 +240,7 @@ func completeVia(_ *cobra.Command, _ []string, toComplete string) ([]string, cob
 	all := []string{viaKubernetes}
 	if before != "" {
 		all = nil
-		for _, setting := range []string{"context=", "image=", "keep", "kubeconfig=", "namespace=", "shared"} {
+		for _, setting := range []string{"context=", "image=", "keep", "kubeconfig=", "namespace=", "pull=", "shared"} {
 			all = append(all, before+setting)
 		}
 	}

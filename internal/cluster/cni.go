@@ -25,6 +25,8 @@ type CNI struct {
 	KubeProxyImages []string `json:"kubeProxyImages,omitempty"`
 	// KubeProxies has what decides whether each of KubeProxyWindows works, in the same order.
 	KubeProxies []KubeProxy `json:"kubeProxies,omitempty"`
+	// KubeProxyForm is the recorded form of kube-proxy, if there is none of KubeProxyWindows.
+	KubeProxyForm KubeProxyForm `json:"kubeProxyForm,omitempty"`
 }
 
 // Flannel has flannel's settings, from its ConfigMap.
@@ -53,6 +55,11 @@ func (c *Cluster) CNI(ctx context.Context) (CNI, error) {
 		found.KubeProxyImages = append(found.KubeProxyImages, imageOf(d))
 	}
 	found.KubeProxies = c.kubeProxies(ctx, sets)
+	if len(found.KubeProxies) == 0 {
+		if choice, err := c.KubeProxyChoice(ctx); err == nil { // a record that cannot be read counts as missing
+			found.KubeProxyForm = choice.Form
+		}
+	}
 	if found.Calico, err = c.calico(ctx, sets); err != nil {
 		return CNI{}, err
 	}

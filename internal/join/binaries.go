@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/obtain/artifact"
@@ -211,7 +213,11 @@ func (s *binaries) document(ctx context.Context, n *node.Node) (config.Document,
 		return config.Document{}, err
 	}
 	var provisioners []v1alpha1.Provisioner
-	for _, wish := range s.wishes {
+	wishes := s.wishes
+	if s.name == stepKubernetesFiles && s.choice.Form == cluster.KubeProxyService {
+		wishes = append(slices.Clone(wishes), s.kubeProxyWish())
+	}
+	for _, wish := range wishes {
 		wish.Mirror, wish.Arch = s.options.Mirror, facts.GetArchitecture()
 		set, err := s.resolve(ctx, wish)
 		if err != nil {

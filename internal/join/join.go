@@ -15,6 +15,7 @@
 //   - kubeadm.go, configuration.go, token.go, credentials.go: becoming a node
 //   - ready.go: the Node object
 //   - proxy.go: the variables of the services
+//   - kubeproxy.go: the service kube-proxy, if the cluster wants one
 //   - upgrade.go, upgradestep.go, byhand.go, kubeletrecord.go: another version of Kubernetes on a node
 //   - reset.go, leave.go, containers.go, networks.go: undoing a join
 //   - failed.go: the likely cause of a failure
@@ -67,6 +68,9 @@ type Options struct {
 	// Cluster. If Drain is nil, the pods stay on the node.
 	DryRun, AllowReboot bool
 	Drain               *cluster.DrainOptions
+	// FindPodNetwork finds the HNS network of the pods on a node; found is false if the node has no network of this name
+	// yet. It is needed in clusters that run kube-proxy as a service.
+	FindPodNetwork func(ctx context.Context, n *node.Node, name string) (network PodNetwork, found bool, err error)
 	// Checked receives the problems that Run's checks have found, before Run changes anything. nil:
 	// the problems are only in the result.
 	Checked func([]finding.Problem)
@@ -97,6 +101,7 @@ const (
 	stepKubelet           = "kubelet"
 	stepNode              = "node"
 	stepNetworks          = "HNS networks"
+	stepKubeProxy         = "kube-proxy"
 	stepRecord            = "record"
 )
 
@@ -112,7 +117,11 @@ func Steps(n *node.Node, doc config.Document, o Options) ([]plan.Step, error) {
 }
 
 func (j *joining) steps() []plan.Step {
-	return append(j.preparation(), &kubeadmJoin{j}, &kubelet{j}, &ready{j})
+	steps := append(j.preparation(), &kubeadmJoin{j}, &kubelet{j}, &ready{j})
+	if j.hasKubeProxy || j.choice.Form == cluster.KubeProxyService {
+		steps = append(steps, &kubeProxy{j})
+	}
+	return steps
 }
 
 func newJoining(n *node.Node, doc config.Document, o Options) *joining {

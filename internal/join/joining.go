@@ -8,6 +8,7 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/obtain/artifact"
@@ -40,6 +41,10 @@ type joining struct {
 	// drained is the name of the node if a reset has cordoned the node and the node has not left
 	// the cluster yet; else "".
 	drained string
+	// choice is how the cluster runs kube-proxy; hasKubeProxy is set if the machine's record has the service. Without
+	// them, no step concerns kube-proxy.
+	choice       cluster.KubeProxyChoice
+	hasKubeProxy bool
 	// newNode is set if the cluster had no Node of this name before the join.
 	newNode bool
 }

@@ -80,7 +80,7 @@ func TestThePlanOfAProxyHasNoValue(t *testing.T) {
 		l := newLab(t)
 		l.mustJoin()
 		l.spec().Proxy = &v1alpha1.Proxy{HTTPS: "http://me:s3cret@proxy.example:3128"}
-		steps, err := join.Steps(l.doc, l.options())
+		steps, err := join.Steps(l.Node.Node, l.doc, l.options())
 		results, err := l.run(t.Context(), steps, err, true)
 		if err != nil {
 			t.Fatal(err)
@@ -147,7 +147,7 @@ func TestWithoutTheClusterTheRangesStay(t *testing.T) {
 		}
 		l.spec().Join.ControlPlaneEndpoint = l.cluster.Endpoint()
 		l.spec().Join.Token, l.spec().Join.DiscoveryTokenCACertHash = "abcdef.0123456789abcdef", hashes[0]
-		steps, err := join.Steps(l.doc, options)
+		steps, err := join.Steps(l.Node.Node, l.doc, options)
 		results, err := l.run(t.Context(), steps, err, true)
 		nothing(t, results, err)
 		if diff := cmp.Diff(before, l.proxies("kubelet")); diff != "" {

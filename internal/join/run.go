@@ -22,7 +22,7 @@ import (
 // error, Run changes nothing and returns a *RefusedError. The result has the problems that the
 // checks found, even if Run returns an error.
 func Run(ctx context.Context, n *node.Node, doc config.Document, o Options, r ui.Reporter) (plan.Result, error) {
-	report, err := Check(ctx, n, doc, o, r)
+	report, own, err := check(ctx, n, doc, o, r)
 	result := plan.Result{Problems: report.Problems}
 	if err != nil {
 		return result, err
@@ -39,6 +39,10 @@ func Run(ctx context.Context, n *node.Node, doc config.Document, o Options, r ui
 	o.Reporter = r
 	j := newJoining(n, doc, o)
 	j.name = report.NodeName
+	j.hasKubeProxy = hasKubeProxy(own)
+	if err := j.readKubeProxy(ctx); err != nil {
+		return result, err
+	}
 	run := plan.Options{Machine: n, DryRun: o.DryRun, AllowReboot: o.AllowReboot, Ordered: true, Holder: o.Holder}
 	if o.Drain != nil && o.Cluster != nil {
 		run.Around = func(ctx context.Context, apply func(context.Context) error) error {
@@ -53,14 +57,22 @@ func Run(ctx context.Context, n *node.Node, doc config.Document, o Options, r ui
 
 // Check reports what would go wrong in a join, and changes nothing.
 func Check(ctx context.Context, n *node.Node, doc config.Document, o Options, r ui.Reporter) (preflight.Report, error) {
+	report, _, err := check(ctx, n, doc, o, r)
+	return report, err
+}
+
+// check is Check, and also returns what swdt itself has put on the machine.
+func check(ctx context.Context, n *node.Node, doc config.Document, o Options, r ui.Reporter) (preflight.Report,
+	preflight.Own, error) {
 	r.Step("looking for what would go wrong")
 	own, err := Own(ctx, n)
 	if err != nil {
-		return preflight.Report{}, err
+		return preflight.Report{}, own, err
 	}
-	return preflight.Run(ctx, preflight.Input{
+	report, err := preflight.Run(ctx, preflight.Input{
 		Node: n, Cluster: o.Cluster, Spec: doc.Node.Spec.Kubernetes, Own: own, MayReboot: o.AllowReboot,
 	})
+	return report, own, err
 }
 
 // RefusedError reports a join that did not begin because the checks found an error.
@@ -96,6 +108,11 @@ func RunReset(ctx context.Context, n *node.Node, doc config.Document, o ResetOpt
 	if err != nil {
 		return plan.Result{}, err
 	}
+	own, err := Own(ctx, n)
+	if err != nil {
+		return plan.Result{}, err
+	}
+	j.hasKubeProxy = hasKubeProxy(own)
 	steps := append(slices.Clone(o.Before), j.undoSteps()...)
 	done, err := plan.Run(ctx, steps, plan.Options{Machine: n, DryRun: o.DryRun, Ordered: true, Holder: o.Holder}, r)
 	if err != nil && j.drained != "" {

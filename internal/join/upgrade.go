@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/version"
 
-	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cluster/skew"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node"
@@ -201,7 +200,7 @@ func (s *upgrade) proxyPath(ctx context.Context, n *node.Node) (string, error) {
 	}
 	for _, c := range reply.GetComponents() {
 		if c.GetService() != nil {
-			return cmp.Or(c.GetStarts().GetPath(), v1alpha1.KubernetesFolder+`\kube-proxy.exe`), nil
+			return cmp.Or(c.GetStarts().GetPath(), kubeProxyExe), nil
 		}
 	}
 	return "", nil

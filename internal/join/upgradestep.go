@@ -15,7 +15,6 @@ import (
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/command"
 	"github.com/swdt-dev/swdt/internal/node/smallfile"
-	"github.com/swdt-dev/swdt/internal/obtain/artifact"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -25,10 +24,7 @@ import (
 // The printed names of the steps of an upgrade, besides those of a join.
 const stepByHand = "set by hand"
 
-const (
-	kubeadmName   = "kubeadm"
-	kubeProxyName = "kube-proxy"
-)
+const kubeadmName = "kubeadm"
 
 // upgrade is the state that the steps of an upgrade share.
 type upgrade struct {
@@ -210,7 +206,7 @@ func (s *upgrade) document(ctx context.Context, n *node.Node) (config.Document, 
 	const wishes = 3 // of kubernetesFiles
 	s.programs.wishes = s.programs.wishes[:wishes]
 	if proxy != "" {
-		s.programs.wishes = append(s.programs.wishes, artifact.Wish{Component: artifact.KubeProxy, Version: s.spec.Version})
+		s.programs.wishes = append(s.programs.wishes, s.kubeProxyWish())
 	}
 	doc, err := s.programs.document(ctx, n)
 	if err != nil {
@@ -234,7 +230,7 @@ func (s *upgrade) document(ctx context.Context, n *node.Node) (config.Document, 
 
 func inspectProxy() *agentv1.InspectRequest {
 	return &agentv1.InspectRequest{Components: []*agentv1.InspectComponent{{
-		Name: kubeProxyName, Service: kubeProxyName, Destination: v1alpha1.KubernetesFolder + `\kube-proxy.exe`,
+		Name: kubeProxyName, Service: kubeProxyName, Destination: kubeProxyExe,
 	}}}
 }
 

@@ -54,6 +54,8 @@ type Options struct {
 	Way carrier.Way
 	// KeepPod leaves the pod on a node that is reached through its cluster, for the next contact.
 	KeepPod bool
+	// PullLimit bounds the time in which the image of that pod is pulled; 0: the default of package viapod.
+	PullLimit time.Duration
 	// SharedNamespace accepts a namespace for that pod in which other users of the cluster may get
 	// into pods.
 	SharedNamespace bool

@@ -27,13 +27,14 @@ const (
 )
 
 // nodePrograms are the paths of the lab's Windows programs.
-type nodePrograms struct{ containerd, kubelet, kubeadm, logRunner string }
+type nodePrograms struct{ containerd, kubelet, kubeadm, logRunner, kubeProxy string }
 
 func nodeProgramsIn(lab string) nodePrograms {
 	node := func(name string) string { return filepath.Join(lab, "node", name+"-"+labKubernetes+".exe") }
 	return nodePrograms{
 		containerd: filepath.Join(lab, "containerd-"+labContainerd+".exe"),
 		kubelet:    node("kubelet"), kubeadm: node("kubeadm"), logRunner: node("kube-log-runner"),
+		kubeProxy: node("kube-proxy"),
 	}
 }
 
@@ -48,7 +49,8 @@ func checkCluster() error {
 		return err
 	}
 	programs := nodeProgramsIn(filepath.Dir(binaries))
-	for _, path := range []string{programs.containerd, programs.kubelet, programs.kubeadm, programs.logRunner} {
+	for _, path := range []string{programs.containerd, programs.kubelet, programs.kubeadm, programs.logRunner,
+		programs.kubeProxy} {
 		if _, err := os.Stat(path); err != nil {
 			return fmt.Errorf("a node has nothing to join with: %w: run `make lab` in a clone of swdt (a quarter of "+
 				"an hour the first time)", err)
@@ -68,6 +70,7 @@ func wineJoinSection(name string) (string, error) {
 		"CONTAINERDVERSION", labContainerd, "VERSION", labKubernetes,
 		"ARCHIVE", strconv.Quote(programs.containerd), "KUBELET", strconv.Quote(programs.kubelet),
 		"KUBEADM", strconv.Quote(programs.kubeadm), "LOGRUNNER", strconv.Quote(programs.logRunner),
+		"KUBEPROXY", strconv.Quote(programs.kubeProxy),
 		"NODENAME", strconv.Quote(nodeName(name)),
 	).Replace(wineJoinSectionText), nil
 }
@@ -90,6 +93,7 @@ const wineJoinSectionText = `
       source: KUBELET
       kubeadmSource: KUBEADM
       logRunnerSource: LOGRUNNER
+      kubeProxySource: KUBEPROXY
       # The node uses this machine's disk, which may be fuller than a node's should be.
       configPatch: {evictionHard: {imagefs.available: 1%, nodefs.available: 1%}}
     join:

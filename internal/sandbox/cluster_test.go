@@ -80,7 +80,7 @@ func TestAWineNodeJoinsWithItsNodeFile(t *testing.T) {
 	}
 	spec := docs[0].Node.Spec.Kubernetes
 	for _, path := range []string{spec.Containerd.Source, spec.Kubelet.Source, spec.Kubelet.KubeadmSource,
-		spec.Kubelet.LogRunnerSource} {
+		spec.Kubelet.LogRunnerSource, spec.Kubelet.KubeProxySource} {
 		if _, err := os.Stat(path); err != nil {
 			t.Error(err)
 		}

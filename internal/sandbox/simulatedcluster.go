@@ -112,6 +112,7 @@ func joinSection(mirror string) string {
 		"KUBELET", fmt.Sprintf("%q", filepath.Join(kubernetes, "kubelet.exe")),
 		"KUBEADM", fmt.Sprintf("%q", filepath.Join(kubernetes, "kubeadm.exe")),
 		"LOGRUNNER", fmt.Sprintf("%q", filepath.Join(kubernetes, "kube-log-runner.exe")),
+		"KUBEPROXY", fmt.Sprintf("%q", filepath.Join(kubernetes, "kube-proxy.exe")),
 	).Replace(joinSectionText)
 }
 
@@ -127,4 +128,5 @@ const joinSectionText = `
       source: KUBELET
       kubeadmSource: KUBEADM
       logRunnerSource: LOGRUNNER
+      kubeProxySource: KUBEPROXY
 `

@@ -43,7 +43,7 @@ func TestASimulatedClusterComesAndGoesWithItsSandbox(t *testing.T) {
 		t.Errorf("what the node file has to join with: %+v", spec)
 	}
 	for _, source := range []string{spec.Containerd.Source, spec.Kubelet.Source, spec.Kubelet.KubeadmSource,
-		spec.Kubelet.LogRunnerSource} {
+		spec.Kubelet.LogRunnerSource, spec.Kubelet.KubeProxySource} {
 		if _, err := os.Stat(source); err != nil {
 			t.Error(err)
 		}

@@ -5,7 +5,7 @@
 //   - manifest.go: parsing a manifest
 //   - facts.go: the facts about a cluster that decide about the objects
 //   - settings.go: the user's settings, completed by the facts
-//   - calico.go, flannel.go, antrea.go, kubeproxy.go: the wanted objects, as functions of facts and settings
+//   - calico.go, flannel.go, antrea.go, kubeproxy.go, kubeproxyform.go: the wanted objects, as functions of facts and settings
 //   - programs.go: the objects that the cluster already has
 //   - server.go, difference.go: comparing objects with the cluster and applying them by
 //     server-side apply

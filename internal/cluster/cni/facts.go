@@ -41,6 +41,8 @@ type Facts struct {
 type WindowsNode struct {
 	Name  string
 	Build string // such as 10.0.20348.2700
+	// KubeProxy is the form of kube-proxy that swdt join has made there; "" if it has made none.
+	KubeProxy cluster.KubeProxyForm
 }
 
 // Gather reads the facts. It changes nothing.
@@ -197,7 +199,8 @@ func (f *Facts) readNodes(ctx context.Context, c *cluster.Cluster) error {
 	}
 	for _, n := range list.Items {
 		build, _, _ := strings.Cut(n.Status.NodeInfo.KernelVersion, " ")
-		f.Windows = append(f.Windows, WindowsNode{Name: n.Name, Build: build})
+		f.Windows = append(f.Windows, WindowsNode{Name: n.Name, Build: build,
+			KubeProxy: cluster.KubeProxyForm(n.Labels[cluster.KubeProxyLabel])})
 	}
 	return nil
 }

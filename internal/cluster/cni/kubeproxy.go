@@ -5,8 +5,6 @@ import (
 	_ "embed" // kubeproxy.ps1
 	"encoding/hex"
 	"fmt"
-	"net"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,8 +16,12 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
-// kubeProxyName is the name of kube-proxy's objects for Windows.
-const kubeProxyName = "kube-proxy-windows"
+const (
+	// kubeProxyName is the name of kube-proxy's objects for Windows.
+	kubeProxyName = cluster.KubeProxyName
+	// kubeSystem is the namespace of kube-proxy's objects.
+	kubeSystem = "kube-system"
+)
 
 // FlannelNetwork is the name of the HNS network that flannel's configuration makes on Windows.
 const FlannelNetwork = "flannel.4096"
@@ -49,27 +51,31 @@ const (
 // neither kubeadm's ConfigMap nor the start script of an image is used: that of sig-windows-tools sets feature gates
 // that Kubernetes 1.38 does not know.
 func KubeProxy(w Wanted) []*unstructured.Unstructured {
-	account := Labelled(newObject("v1", "ServiceAccount", "kube-system", kubeProxyName), w.Network)
+	files := Labelled(newObject("v1", "ConfigMap", kubeSystem, kubeProxyName), w.Network)
+	data := map[string]any{kubeProxyScriptFile: kubeProxyScript, kubeProxyKubeconfigFile: w.kubeProxyKubeconfig()}
+	files.Object["data"] = data
+	return append(kubeProxyAccount(w), files, w.kubeProxyDaemonSet(data))
+}
+
+// kubeProxyAccount returns the account of kube-proxy and its rights, those of the role system:node-proxier.
+func kubeProxyAccount(w Wanted) []*unstructured.Unstructured {
+	account := Labelled(newObject("v1", "ServiceAccount", kubeSystem, kubeProxyName), w.Network)
 	binding := Labelled(newObject("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", "swdt:"+kubeProxyName),
 		w.Network)
 	binding.Object["roleRef"] = map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
 		"name": "system:node-proxier"}
 	binding.Object["subjects"] = []any{map[string]any{"kind": "ServiceAccount", "name": kubeProxyName,
-		"namespace": "kube-system"}}
-	files := Labelled(newObject("v1", "ConfigMap", "kube-system", kubeProxyName), w.Network)
-	data := map[string]any{kubeProxyScriptFile: kubeProxyScript, kubeProxyKubeconfigFile: w.kubeProxyKubeconfig()}
-	files.Object["data"] = data
-	return []*unstructured.Unstructured{account, binding, files, w.kubeProxyDaemonSet(data)}
+		"namespace": kubeSystem}}
+	return []*unstructured.Unstructured{account, binding}
 }
 
 // kubeProxyKubeconfig returns a kubeconfig for the account of the pod. Its paths are relative to the kubeconfig, since
 // the root of a HostProcess container differs between versions of Windows.
 func (w Wanted) kubeProxyKubeconfig() string {
-	server := "https://" + net.JoinHostPort(w.APIServerHost, strconv.Itoa(w.APIServerPort))
 	text, err := yaml.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Config", "current-context": "cluster",
 		"clusters": []any{map[string]any{"name": "cluster", "cluster": map[string]any{
-			"certificate-authority": accountFolder + "ca.crt", "server": server}}},
+			"certificate-authority": accountFolder + "ca.crt", "server": w.apiServerURL()}}},
 		"contexts": []any{map[string]any{"name": "cluster", "context": map[string]any{
 			"cluster": "cluster", "user": kubeProxyName}}},
 		"users": []any{map[string]any{"name": kubeProxyName, "user": map[string]any{"tokenFile": accountFolder + "token"}}},
@@ -93,7 +99,11 @@ func (w Wanted) kubeProxyDaemonSet(files map[string]any) *unstructured.Unstructu
 	container["workingDir"] = mountPoint + `\`
 	container["volumeMounts"] = []any{map[string]any{"mountPath": kubeProxyFolder, "name": "files"}}
 	pod["volumes"] = []any{map[string]any{"name": "files", "configMap": map[string]any{"name": kubeProxyName}}}
-	set := daemonSet("kube-system", kubeProxyName, labels, pod, w.Network)
+	pod["affinity"] = map[string]any{"nodeAffinity": map[string]any{
+		"requiredDuringSchedulingIgnoredDuringExecution": map[string]any{"nodeSelectorTerms": []any{map[string]any{
+			"matchExpressions": []any{map[string]any{"key": cluster.KubeProxyLabel, "operator": "NotIn",
+				"values": []any{string(cluster.KubeProxyService)}}}}}}}}
+	set := daemonSet(kubeSystem, kubeProxyName, labels, pod, w.Network)
 	sum := sha256.Sum256(fmt.Append(nil, files[kubeProxyScriptFile], files[kubeProxyKubeconfigFile]))
 	_ = unstructured.SetNestedField(set.Object, hex.EncodeToString(sum[:8]), "spec", "template", "metadata",
 		"annotations", scriptAnnotation) // cannot fail: the maps are those of daemonSet
@@ -160,7 +170,7 @@ func MendKubeProxy(k cluster.KubeProxy, n Network) string {
 		return "run kube-proxy without feature gates, and without --config"
 	case k.Ours:
 		return "let swdt replace it: " + remedy.Command(install...)
-	case k.Namespace == "kube-system" && k.Name == kubeProxyName:
+	case k.Namespace == kubeSystem && k.Name == kubeProxyName:
 		return "let swdt replace it in place: " + remedy.Command(append(install, "--force")...)
 	}
 	return "remove it: " + remedy.KubectlCommand("delete", "daemonset", k.Name, "-n", k.Namespace) + "; and let swdt install " +

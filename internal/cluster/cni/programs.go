@@ -54,8 +54,8 @@ func (s *Server) Programs(ctx context.Context, n Network) (Programs, error) {
 
 // Keep sets missing settings to those of an earlier installation, so that a run without the flags
 // of that installation does not undo them: the API server's address in Calico's or Antrea's
-// configuration, and kube-proxy's image if swdt installed kube-proxy and the image's name contains
-// the cluster's version.
+// configuration, the form of kube-proxy, and kube-proxy's image if swdt installed kube-proxy and the image's
+// name contains the cluster's version.
 func (s *Server) Keep(ctx context.Context, settings Settings, f Facts) (Settings, error) {
 	if settings.APIServer == "" && settings.Network == Calico {
 		live, err := s.Get(ctx, endpointObject())
@@ -77,8 +77,15 @@ func (s *Server) Keep(ctx context.Context, settings Settings, f Facts) (Settings
 		}
 		settings.APIServer = address
 	}
+	if settings.KubeProxy == "" && settings.Network != Antrea { // Antrea replaces kube-proxy
+		choice, err := s.cluster.KubeProxyChoice(ctx)
+		if err != nil {
+			return settings, err
+		}
+		settings.KubeProxy = choice.Form
+	}
 	if settings.KubeProxyImage == "" {
-		live, err := s.Get(ctx, newObject("apps/v1", "DaemonSet", "kube-system", kubeProxyName))
+		live, err := s.Get(ctx, newObject("apps/v1", "DaemonSet", kubeSystem, kubeProxyName))
 		if err != nil {
 			return settings, err
 		}
@@ -129,15 +136,15 @@ func (s *Server) Installation(ctx context.Context) (*unstructured.Unstructured, 
 }
 
 // Conditions returns the conditions under which a pod network works on Linux nodes and on the
-// Windows nodes that the cluster has.
-func (s *Server) Conditions(n Network, f Facts, kubeProxy bool) (all []Condition) {
+// Windows nodes that the cluster has. kubeProxy is the form of kube-proxy.
+func (s *Server) Conditions(n Network, f Facts, kubeProxy cluster.KubeProxyForm) (all []Condition) {
 	switch n {
 	case Calico:
 		all = append(all, s.OperatorAvailable(), s.TigeraStatus("calico"))
 	case Flannel:
 		all = append(all, s.OnAll(flannelNamespace, flannelDaemonSet))
 	case Antrea: // it replaces kube-proxy on Windows nodes
-		all, kubeProxy = append(all, s.AntreaController(), s.OnAll(antreaNamespace, antreaAgent)), false
+		all, kubeProxy = append(all, s.AntreaController(), s.OnAll(antreaNamespace, antreaAgent)), cluster.KubeProxyNone
 	}
 	if len(f.Windows) == 0 {
 		return all
@@ -156,8 +163,8 @@ func (s *Server) Conditions(n Network, f Facts, kubeProxy bool) (all []Condition
 	case Antrea:
 		all = append(all, s.PodAddresses(f.Windows), s.OnWindows(antreaNamespace, antreaWindows, f.Windows))
 	}
-	if kubeProxy {
-		all = append(all, s.OnWindows("kube-system", kubeProxyName, f.Windows))
+	if kubeProxy == cluster.KubeProxyDaemonSet {
+		all = append(all, s.OnWindows(kubeSystem, kubeProxyName, withoutService(f.Windows)))
 	}
 	return all
 }

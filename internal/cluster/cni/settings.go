@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
 )
 
 // Settings are the user's wishes. An empty field means that the cluster decides.
@@ -16,6 +18,8 @@ type Settings struct {
 	ServiceCIDRs   []string
 	APIServer      string // host:port
 	KubeProxyImage string // default: the published image for the cluster's version
+	// KubeProxy is the form of kube-proxy. Default: the form that the cluster has recorded.
+	KubeProxy cluster.KubeProxyForm
 }
 
 // Wanted has the settings, completed with the facts. It determines the objects of a pod network. For
@@ -27,6 +31,8 @@ type Wanted struct {
 	APIServerHost  string
 	APIServerPort  int
 	KubeProxyImage string
+	// KubeProxy is the form of kube-proxy; "" if none was chosen, so that it is the DaemonSet.
+	KubeProxy cluster.KubeProxyForm
 }
 
 // SettingError reports a setting that is wrong, or that the cluster does not reveal.
@@ -67,7 +73,7 @@ func (e *OtherNetworkError) Error() string {
 // Complete joins the settings with the facts. It returns all problems: *SettingErrors, and an
 // *OtherNetworkError if the cluster has another pod network.
 func (s Settings) Complete(f Facts) (Wanted, error) {
-	w := Wanted{Network: s.Network, KubeProxyImage: s.KubeProxyImage}
+	w := Wanted{Network: s.Network, KubeProxyImage: s.KubeProxyImage, KubeProxy: s.KubeProxy}
 	if w.KubeProxyImage == "" {
 		w.KubeProxyImage = kubeProxyImage(f.Version)
 	}

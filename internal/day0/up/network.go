@@ -45,7 +45,8 @@ func NetworkOptions(doc config.ClusterDocument) (podnetwork.Options, error) {
 	wanted := doc.Cluster.Spec.Network
 	network, err := cni.NetworkNamed(wanted.Plugin)
 	options := podnetwork.Options{
-		Settings: cni.Settings{Network: network, PodCIDR: wanted.PodSubnet}, Version: wanted.Version,
+		Settings: cni.Settings{Network: network, PodCIDR: wanted.PodSubnet,
+			KubeProxy: cluster.KubeProxyForm(wanted.KubeProxy)}, Version: wanted.Version,
 	}
 	if wanted.ServiceSubnet != "" {
 		options.Settings.ServiceCIDRs = []string{wanted.ServiceSubnet}

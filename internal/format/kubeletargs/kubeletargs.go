@@ -105,14 +105,28 @@ func CommandLine(w Wish) (string, error) {
 	}
 	var words []string
 	if w.LogRunner {
-		words = append(words, w.LogRunnerExe, "--log-file="+w.LogFile)
-		words = append(words, w.rotation(minor)...)
+		words = append(words, w.logRunner(minor)...)
 	}
 	words = append(words, w.KubeletExe, "--windows-service")
 	for _, flag := range flags {
 		words = append(words, "--"+flag.name+"="+flag.value)
 	}
 	return commandline.Join(words...), nil
+}
+
+// LogRunnerWords returns the words that start a program whose log kube-log-runner writes to a file. The fields of w that
+// concern kubelet are ignored.
+func LogRunnerWords(w Wish) ([]string, error) {
+	minor, err := minorOf(w.Version)
+	if err != nil {
+		return nil, err
+	}
+	orElse(&w.LogRunnerExe, LogRunnerExe)
+	return w.logRunner(minor), nil
+}
+
+func (w Wish) logRunner(minor int) []string {
+	return append([]string{w.LogRunnerExe, "--log-file=" + w.LogFile}, w.rotation(minor)...)
 }
 
 // rotation returns the flags with which kube-log-runner keeps the log from filling the disk.

@@ -52,7 +52,7 @@ type readyStep struct{ work *work }
 func (s *readyStep) Name() string { return "ready" }
 
 func (s *readyStep) conditions() []cni.Condition {
-	return s.work.server.Conditions(s.work.options.Settings.Network, s.work.facts, !s.work.options.NoKubeProxy)
+	return s.work.server.Conditions(s.work.options.Settings.Network, s.work.facts, s.work.kubeProxyForm())
 }
 
 func (s *readyStep) Plan(ctx context.Context) (plan.Change, error) {

@@ -2,6 +2,7 @@ package podnetwork
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -65,7 +66,7 @@ func Install(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) 
 	}
 	present, err := w.programs(ctx)
 	if err == nil {
-		err = w.checkFlannel()
+		err = errors.Join(w.checkFlannel(), w.checkKubeProxyForm())
 	}
 	if err != nil {
 		return report.ended(err)
@@ -145,6 +146,9 @@ func (w *work) steps(present cni.Programs) []plan.Step {
 		steps = []plan.Step{w.operatorStep(present), w.endpointStep(), w.installationStep(), &affinityStep{w}}
 	}
 	if !w.options.NoKubeProxy && !antrea {
+		if w.wanted.KubeProxy != "" {
+			steps = append(steps, &otherFormStep{w})
+		}
 		steps = append(steps, w.kubeProxyStep())
 	}
 	if !w.options.NoWait {
@@ -182,30 +186,6 @@ func (w *work) installationStep() plan.Step {
 			live, err := w.server.Installation(ctx)
 			return []*unstructured.Unstructured{cni.Installation(w.wanted, live), cni.CalicoAPIServer()}, err
 		}}
-}
-
-// kubeProxyStep returns the step that installs kube-proxy for Windows. If another installer has installed kube-proxy
-// for Windows, the step leaves it unchanged, unless it cannot run: then the step's error names the remedy, and --force
-// takes a DaemonSet of the same name.
-func (w *work) kubeProxyStep() plan.Step {
-	step := &applyStep{work: w, name: "kube-proxy", present: w.wanted.KubeProxyImage}
-	step.objects = func(ctx context.Context) ([]*unstructured.Unstructured, error) {
-		all := cni.KubeProxy(w.wanted)
-		own := cni.RefOf(all[len(all)-1])
-		for _, other := range w.facts.Networks.KubeProxies {
-			same := other.Namespace == own.Namespace && other.Name == own.Name
-			if other.Ours && same || w.options.Force && same && len(other.Faults(w.facts.Version)) > 0 {
-				continue
-			}
-			step.present = other.Namespace + "/" + other.Name + ", not installed by swdt"
-			if faults := other.Faults(w.facts.Version); len(faults) > 0 {
-				return nil, &cni.KubeProxyError{KubeProxy: other, Faults: faults, Network: w.options.Settings.Network}
-			}
-			return nil, nil
-		}
-		return all, w.wanted.CheckKubeProxyImage(w.facts)
-	}
-	return step
 }
 
 // flannelStep returns the step that applies flannel's manifest with the settings that Windows

@@ -92,7 +92,11 @@ func Look(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) (St
 	if status.Settings, err = w.compare(ctx, present, unknown, r); err != nil {
 		return status, err
 	}
-	for _, condition := range server.Conditions(network, w.facts, !o.NoKubeProxy) {
+	conditions := server.Conditions(network, w.facts, w.kubeProxyForm())
+	if w.wanted.KubeProxy != "" && !o.NoKubeProxy && len(w.facts.Windows) > 0 {
+		conditions = append(conditions, server.KubeProxyForms(w.wanted.KubeProxy, w.facts.Windows))
+	}
+	for _, condition := range conditions {
 		err := condition.Look(ctx)
 		var not *cni.NotReadyError
 		if err != nil && !errors.As(err, &not) {

@@ -408,6 +408,9 @@ func plantedOnCluster() map[string]planted {
 			[]string{"flannel warning: Backend.Type is wireguard"}},
 		"flannel not for us": {func(f *facts) { flannel(f, func(c *cluster.Flannel) { c.WindowsDaemonSets = nil }) },
 			[]string{"flannel warning: no DaemonSet"}},
+		"kube-proxy as a service": {func(f *facts) {
+			f.cluster.cni.value.KubeProxyWindows, f.cluster.cni.value.KubeProxyForm = nil, cluster.KubeProxyService
+		}, nil},
 		"no kube-proxy": {func(f *facts) { f.cluster.cni.value.KubeProxyWindows = nil },
 			[]string{"kube-proxy warning: services are not reached"}},
 		"an old kube-proxy": {func(f *facts) {

@@ -183,7 +183,10 @@ func lookAtAntrea(f *facts) []finding.Finding {
 // finds nothing in a cluster with Antrea, which replaces kube-proxy.
 func lookAtKubeProxy(f *facts) []finding.Finding {
 	network := f.cluster.cni.value
-	if len(network.KubeProxyWindows) > 0 {
+	switch {
+	case network.KubeProxyForm == cluster.KubeProxyService || network.KubeProxyForm == cluster.KubeProxyNone:
+		return nil // the join makes the service, or the user runs another proxy
+	case len(network.KubeProxyWindows) > 0:
 		return append(f.kubeProxyFaults(), f.kubeProxyVersions()...)
 	}
 	if network.Antrea != nil {

@@ -143,14 +143,21 @@ func (s *starting) waiting(c corev1.ContainerStatus,
 	state func(final bool, remedy, format string, args ...any) *NotStartedError) *NotStartedError {
 	const other = "name an image that the node can pull: spec.credentials.kubernetes.image, or --via kubernetes,image=…"
 	why := c.State.Waiting
+	refused := func(final bool) *NotStartedError {
+		is := state(final, other, "image %s: %s: %s", c.Image, why.Reason, why.Message)
+		is.image = true
+		return is
+	}
 	switch why.Reason {
 	case "ErrImagePull", "ImagePullBackOff":
 		if s.failing.IsZero() {
 			s.failing = time.Now()
 		}
-		return state(time.Since(s.failing) > pullLimit, other, "image %s: %s: %s", c.Image, why.Reason, why.Message)
+		return refused(time.Since(s.failing) > pullLimit)
 	case "InvalidImageName", "ErrImageNeverPull":
-		return state(true, other, "image %s: %s: %s", c.Image, why.Reason, why.Message)
+		return refused(true)
+	case "CreateContainerError", "RunContainerError":
+		return refused(false)
 	}
 	return state(false, "", "%s: %s", why.Reason, why.Message)
 }

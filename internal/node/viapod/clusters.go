@@ -65,7 +65,7 @@ func (c *Clusters) Way(doc config.Document, o node.Options) (carrier.Way, error)
 	}
 	return New(in, Options{
 		Node: cmp.Or(k.Node, node.LikelyObjectName(doc.Node)), Namespace: k.Namespace, Image: k.Image,
-		Keep: o.KeepPod, Shared: o.SharedNamespace, Clusters: c, Reporter: o.Reporter,
+		PullLimit: o.PullLimit, Keep: o.KeepPod, Shared: o.SharedNamespace, Clusters: c, Reporter: o.Reporter,
 	}), nil
 }
 

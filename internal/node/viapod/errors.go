@@ -100,6 +100,7 @@ type NotStartedError struct {
 	Remedy  string
 	final   bool // waiting does not help
 	pulling bool // the node pulls the image
+	image   bool // another image may start
 }
 
 func (e *NotStartedError) Error() string {

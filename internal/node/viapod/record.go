@@ -174,7 +174,7 @@ func readBounded(path string) ([]byte, error) {
 func (w *Way) kept(ctx context.Context) *record {
 	var found *record
 	fits := func(r *record) bool {
-		return r.Keep && r.Node == w.o.Node && r.Namespace == w.o.Namespace && r.Image == w.o.Image &&
+		return r.Keep && r.Node == w.o.Node && r.Namespace == w.o.Namespace && (r.Image == w.o.Image || !w.named) &&
 			time.Since(r.Begun) < deadline*time.Second/2
 	}
 	for _, r := range w.records().claimed(w.c.Server(), fits) {

@@ -5,7 +5,7 @@
 //   - viapod.go: the way to one node; clusters.go: what the ways of one command share
 //   - connection.go: programs in the pod, with their streams
 //   - stage.go: sends the agent
-//   - pod.go: the pod; await.go: waits until it runs; record.go: pods that a killed swdt has left
+//   - pod.go: the pod; image.go: its image; await.go: waits until it runs; record.go: pods that a killed swdt has left
 //   - namespace.go: the namespace, and who else may get into its pods; rbac.go: the rules that swdt needs
 //   - errors.go: what the cluster refuses
 //
@@ -42,7 +42,7 @@ const (
 type Options struct {
 	Node      string // the name of the Node object
 	Namespace string // default: DefaultNamespace
-	Image     string // default: DefaultImage
+	Image     string // default: one that the node has, or DefaultImage
 	// Keep leaves the pod when swdt ends, for the next contact, until its deadline.
 	Keep bool
 	// Shared accepts a namespace in which other users of the cluster may get into pods.
@@ -86,6 +86,7 @@ type Way struct {
 	o Options
 
 	namespace *namespace
+	named     bool // the user has named the image
 
 	mu      sync.Mutex
 	own     *record // the pod of this way; nil: none
@@ -95,8 +96,9 @@ type Way struct {
 
 // New returns the way to a node through its cluster. It contacts nothing.
 func New(c *cluster.Cluster, o Options) *Way {
+	named := o.Image != ""
 	o = o.complete()
-	return &Way{c: c, o: o, namespace: o.Clusters.namespace(namespaceKey{c, o.Namespace, o.Shared, o.Records})}
+	return &Way{c: c, o: o, named: named, namespace: o.Clusters.namespace(namespaceKey{c, o.Namespace, o.Shared, o.Records})}
 }
 
 // Destination implements carrier.Way.
@@ -207,14 +209,7 @@ func (w *Way) start(ctx context.Context) error {
 	if w.own = w.kept(ctx); w.own != nil {
 		return nil
 	}
-	if err := w.makePod(ctx); err != nil {
-		return err
-	}
-	if err := w.awaitPod(ctx); err != nil {
-		w.abandon(ctx)
-		return err
-	}
-	return nil
+	return w.startOne(ctx)
 }
 
 // leaveLimit bounds the removal of a pod, which goes on after Ctrl-C.

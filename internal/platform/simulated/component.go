@@ -91,6 +91,8 @@ func (c component) check() error {
 	switch c.name {
 	case "kubelet":
 		return c.checkKubelet()
+	case "kube-proxy":
+		return c.checkKubeProxy()
 	case "containerd":
 		_, err := c.loadContainerdConfig()
 		return err
@@ -217,6 +219,8 @@ func (c component) serve() (stop func(), err error) {
 	switch c.name {
 	case "kubelet":
 		return c.serveKubelet()
+	case "kube-proxy":
+		return c.serveKubeProxy()
 	case "containerd":
 		return c.serveCRI()
 	}

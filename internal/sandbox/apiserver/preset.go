@@ -39,7 +39,8 @@ staticPodPath: /etc/kubernetes/manifests
 
 // install creates the objects that exist after kubeadm init, and registers the controllers' hooks.
 func (c *Cluster) install() error {
-	c.store.hooks = []func(change){c.signRequest, c.taintNode, c.bindNetwork, c.emptyNamespace}
+	c.store.hooks = []func(change){c.signRequest, c.taintNode, c.bindNetwork, c.emptyNamespace,
+		c.fillToken}
 	for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
 		namespace := object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": name},
 			"status": object{"phase": "Active"}}

@@ -1,0 +1,142 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// flannelOfLinux is a manifest with the names of flannel's, without its programs: this test makes the HNS network itself.
+const flannelOfLinux = `apiVersion: v1
+kind: Namespace
+metadata: {name: kube-flannel}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: kube-flannel-cfg, namespace: kube-flannel}
+data: {net-conf.json: '{"Network": "10.244.0.0/16", "Backend": {"Type": "vxlan"}}'}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: kube-flannel-ds, namespace: kube-flannel}
+spec:
+  selector: {matchLabels: {app: flannel}}
+  template:
+    metadata: {labels: {app: flannel}}
+    spec:
+      nodeSelector: {kubernetes.io/os: linux}
+      containers: [{name: kube-flannel, image: 'ghcr.io/flannel-io/flannel:v0.28.10'}]
+`
+
+// TestKubeProxyAsAServiceOfJoin has swdt alone bring the real kube-proxy.exe onto a Wine node, by `network install` and
+// `join`: it programs Services, follows their endpoints, and is restarted and pushed. Wine's SCM has no recovery actions,
+// so the test does not kill it.
+func TestKubeProxyAsAServiceOfJoin(t *testing.T) {
+	c := clusterSandbox(t)
+	n := proxyNode{cluster: c, config: withKubeProxy(t, c.joinFile(t, credentialsOf(t, c.sandboxInfo), joinWith{}))}
+	t.Cleanup(func() {
+		if t.Failed() {
+			log, err := os.ReadFile(filepath.Join(n.Prefix, "drive_c/var/log/kube-proxy/kube-proxy.log"))
+			t.Logf("the end of kube-proxy's log:\n%s%v", log[max(0, len(log)-20_000):], err)
+		}
+	})
+	n.chooseForm(t, "service")
+	n.prepareHNSNetwork(t, "flannel.4096")
+	ok(t, "join", "-c", n.config, "--kubeconfig", c.Kubeconfig, "--allow-reboot")
+	c.expectNode(t, "wine-1", "Ready", kubeProxyVersion)
+	nothingToDo(t, n)
+
+	const services = 5
+	n.apply(t, manyServices(services, 2*services))
+	n.programs(t, services, 2*services)
+	n.kubectl(t, "delete", "service", "many-0")
+	n.kubectl(t, "delete", "endpointslice", "many-1")
+	n.programs(t, services-2, 2*(services-2))
+	n.apply(t, manyServices(services, 2*services))
+	n.programs(t, services, 2*services)
+
+	n.isRestarted(t)
+	n.push(t)
+}
+
+// withKubeProxy adds the lab's kube-proxy.exe to a node file.
+func withKubeProxy(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(text), "    kubelet:\n", "    kubelet:\n      kubeProxySource: "+labKubeProxy(t)+"\n", 1)
+	if err := os.WriteFile(file, []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// chooseForm records how the cluster runs kube-proxy.
+func (n proxyNode) chooseForm(t *testing.T, form string) {
+	t.Helper()
+	server := n.kubectl(t, "config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}")
+	ok(t, "network", "install", "flannel", "--kubeconfig", n.Kubeconfig, "--kube-proxy", form, "--no-windows-flannel", "--no-wait",
+		"--manifest", textFile(t, flannelOfLinux), "--api-server", strings.TrimPrefix(server, "https://"),
+		"--pod-cidr", "10.244.0.0/16", "--service-cidr", "10.96.0.0/12")
+}
+
+// nothingToDo checks that a second join finds nothing to do.
+func nothingToDo(t *testing.T, n proxyNode) {
+	t.Helper()
+	if r := ok(t, "join", "-c", n.config, "--kubeconfig", n.Kubeconfig, "-o", "json"); !strings.Contains(r.stdout, `"result": "unchanged"`) {
+		t.Errorf("a second join changed something:\n%s", r.stdout)
+	}
+}
+
+// programs waits until HNS has a load balancer for each of the test's Services with endpoints, and for those of the
+// cluster, and an endpoint for each address of the test's EndpointSlices. kube-proxy leaves no other endpoints of the test.
+func (n proxyNode) programs(t *testing.T, services, endpoints int) {
+	t.Helper()
+	within(t, 3*time.Minute, fmt.Sprintf("load balancers of %d Services", services), func() error {
+		state := hnsState(t, n.config)
+		addresses, vips := 0, map[string]bool{}
+		for _, e := range state.Endpoints {
+			if strings.HasPrefix(e.IP(), "203.0.") {
+				addresses++
+			}
+		}
+		for _, b := range state.LoadBalancers {
+			for _, vip := range b.VIPs {
+				vips[vip] = true
+			}
+		}
+		programmed := 0
+		for _, address := range strings.Fields(n.kubectl(t, "get", "services", "-o",
+			`jsonpath={.items[?(@.metadata.name!="kubernetes")].spec.clusterIP}`)) {
+			if vips[address] {
+				programmed++
+			}
+		}
+		if programmed != services || addresses != endpoints {
+			return fmt.Errorf("%d Services and %d endpoints, want %d and %d", programmed, addresses, services, endpoints)
+		}
+		return nil
+	})
+}
+
+// isRestarted stops and starts the service. kube-proxy makes all load balancers again.
+func (n proxyNode) isRestarted(t *testing.T) {
+	t.Helper()
+	mark := n.calls(t)
+	ok(t, "exec", "-c", n.config, "--", "net", "stop", "kube-proxy")
+	ok(t, "exec", "-c", n.config, "--", "net", "start", "kube-proxy")
+	within(t, 3*time.Minute, "kube-proxy to program all Services again", func() error {
+		balancers, _ := n.programmed(t)
+		if made := n.calls(t).since(mark)["HcnCreateLoadBalancer"]; made == 0 || made != balancers {
+			return fmt.Errorf("%d load balancers made of %d", made, balancers)
+		}
+		return nil
+	})
+}
