@@ -7,14 +7,19 @@ cd "$(dirname "$0")/.."
 . scripts/env.sh
 
 # one_path goes on in a folder whose path all clones share, a link to this one: Go remembers the result of a test
-# together with the paths of the files that it opened. While another clone's stage is there, this clone's path must do.
+# together with the paths of the files that it opened. While another clone's stage is there, the next link does, which
+# has results of its own.
 one_path() {
-	local link=${XDG_CACHE_HOME:-$HOME/.cache}/swdt/tree
-	mkdir -p "${link%/*}"
-	exec {one_path}>"$link.lock"
-	if flock -n "$one_path" 2>/dev/null && ln -sfn "$PWD" "$link"; then
-		cd "$link"
-	fi
+	local link folder=${XDG_CACHE_HOME:-$HOME/.cache}/swdt
+	mkdir -p "$folder"
+	for link in "$folder"/tree{,2,3,4}; do
+		exec {one_path}>"$link.lock"
+		if flock -n "$one_path" 2>/dev/null && ln -sfn "$PWD" "$link"; then
+			cd "$link"
+			return
+		fi
+		exec {one_path}>&-
+	done
 }
 one_path
 
