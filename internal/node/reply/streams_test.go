@@ -40,6 +40,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/testing/nodetest"
+	"github.com/swdt-dev/swdt/internal/testing/workdir"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wire/cri"
 )
@@ -388,7 +389,7 @@ func streamAttacked(t *testing.T, call string, attack streamAttack) {
 	n := victim(t)
 	n.Tamper(user.on(call, attack.tamper))
 	here, folder := t.TempDir(), t.TempDir()
-	t.Chdir(here)
+	workdir.Change(t, here)
 	patience := 400 * time.Millisecond
 	if attack.ends {
 		patience = time.Minute
