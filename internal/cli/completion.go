@@ -100,7 +100,8 @@ func completeFileFlags(cmd *cobra.Command) {
 			must(cmd.RegisterFlagCompletionFunc(f.Name, completeFiles))
 		}
 	}
-	cmd.LocalFlags().VisitAll(mark)
+	cmd.Flags().VisitAll(mark) // and not LocalFlags, which compares the flags of all parents
+	cmd.PersistentFlags().VisitAll(mark)
 	for _, child := range cmd.Commands() {
 		completeFileFlags(child)
 	}

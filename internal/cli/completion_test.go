@@ -17,6 +17,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cli"
 	"github.com/swdt-dev/swdt/internal/testing/goldentest"
+	"github.com/swdt-dev/swdt/internal/testing/workdir"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -54,7 +55,7 @@ func service(namespace, name string) corev1.Service {
 }
 
 func TestServicesAreCompleted(t *testing.T) {
-	t.Chdir(t.TempDir())
+	workdir.Change(t, t.TempDir())
 	kubeconfig := kubeconfigOf(t, service("shop", "web10"), service("shop", "web2"), service("default", "kubernetes"),
 		service("shop", "e\x1b[2Jvil"))
 	for toComplete, want := range map[string][]string{

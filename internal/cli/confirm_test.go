@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/swdt-dev/swdt/internal/cli"
+	"github.com/swdt-dev/swdt/internal/testing/workdir"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -134,7 +135,7 @@ func sandboxIn(t *testing.T, stateDir string) {
 }
 
 func TestConfigFilesWithCommas(t *testing.T) {
-	t.Chdir(t.TempDir())
+	workdir.Change(t, t.TempDir())
 	for _, name := range []string{"a.yaml", "b.yaml", "x,y.yaml", "a.yaml,both.yaml", "both.yaml"} {
 		if err := os.WriteFile(name, nil, 0o600); err != nil {
 			t.Fatal(err)

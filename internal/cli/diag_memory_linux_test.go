@@ -44,7 +44,7 @@ func TestThirtyNodesInLittleMemory(t *testing.T) {
 	}
 	swdt := exec.CommandContext(t.Context(), "swdt", "diag", "--profile", "full", "--out", w.bundle(), "-c",
 		filepath.Join(w.folder, "swdt.yaml"))
-	swdt.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(w.folder, "cache"), "HOME="+w.folder)
+	swdt.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(w.folder, "cache"), "HOME="+w.folder, "GOGC=100")
 	var out bytes.Buffer
 	swdt.Stdout, swdt.Stderr = &out, &out
 	if err := swdt.Start(); err != nil {

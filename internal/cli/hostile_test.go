@@ -26,6 +26,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox"
 	"github.com/swdt-dev/swdt/internal/testing/nodetest"
+	"github.com/swdt-dev/swdt/internal/testing/workdir"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wire/handshake"
 )
@@ -228,7 +229,7 @@ func TestNoNodeCommandsTheTerminal(t *testing.T) {
 	var now atomic.Pointer[lie]
 	var seen atomic.Int64
 	w := &workplace{t: t, folder: t.TempDir()}
-	t.Chdir(w.folder)
+	workdir.Change(t, w.folder)
 	var document string
 	w.machine, document, _ = simulatedNodeWith(t, "win", w.folder, lyingAgent(&now, &seen))
 	w.machine.WriteFile(`C:\k\x.txt`, []byte("a line\n"))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/swdt-dev/swdt/internal/cli"
+	"github.com/swdt-dev/swdt/internal/testing/workdir"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -23,7 +24,7 @@ type stranger struct {
 // newStranger makes a server and an empty working folder.
 func newStranger(t *testing.T) *stranger {
 	folder := t.TempDir()
-	t.Chdir(folder)
+	workdir.Change(t, folder)
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("SWDT_CONFIG", "")

@@ -16,6 +16,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox"
 	"github.com/swdt-dev/swdt/internal/sandbox/apiserver"
+	"github.com/swdt-dev/swdt/internal/testing/workdir"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -36,7 +37,7 @@ status: {conditions: [{type: Ready, status: "True"}]}
 
 func newMixed(t *testing.T) *mixed {
 	t.Helper()
-	t.Chdir(t.TempDir())
+	workdir.Change(t, t.TempDir())
 	for _, name := range []string{"HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"} {
 		t.Setenv(name, t.TempDir())
 	}

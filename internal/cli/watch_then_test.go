@@ -9,6 +9,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox/apiserver"
 	"github.com/swdt-dev/swdt/internal/testing/suitetest"
+	"github.com/swdt-dev/swdt/internal/testing/workdir"
 )
 
 // Each pushed build is followed by the commands of --then, with the node files of the watch. A failure ends
@@ -69,7 +70,7 @@ func TestWatchThenInterruptsSpecs(t *testing.T) {
 	}
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	t.Chdir(t.TempDir())
+	workdir.Change(t, t.TempDir())
 	w := newWorkplace(t)
 	w.build("1.0.0")
 	run := w.watch("--then", "e2e --skip-checks --focus Endless --binary '"+binary+"' --kubeconfig '"+kubeconfig+"'")

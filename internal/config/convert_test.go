@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/testing/workdir"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -52,7 +53,7 @@ func convertedOf(spec v1alpha1.NodeSpec) converted {
 }
 
 func TestConvert(t *testing.T) {
-	t.Chdir(filepath.Join("testdata", "older")) // the converted files name the older ones
+	workdir.Change(t, filepath.Join("testdata", "older")) // the converted files name the older ones
 	files, err := filepath.Glob("*-*[a-z].yaml")
 	if err != nil {
 		t.Fatal(err)

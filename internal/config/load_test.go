@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/testing/workdir"
 )
 
 // head begins a node file that only lacks the part that a test adds; it has 6 lines.
@@ -201,7 +202,7 @@ func TestDefaultSource(t *testing.T) {
 	home, work := t.TempDir(), t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)
-	t.Chdir(work)
+	workdir.Change(t, work)
 
 	if _, err := DefaultSource(); !errors.As(err, new(*Error)) {
 		t.Errorf("without a file: got %v, want an *Error", err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/swdt-dev/swdt/internal/localfile"
+	"github.com/swdt-dev/swdt/internal/testing/workdir"
 )
 
 // Whatever the environment says, no folder is the current one's.
@@ -17,7 +18,7 @@ func TestHomeAndCacheAreNeverRelative(t *testing.T) {
 	for _, home := range []string{"", ".", "relative", "../up"} {
 		t.Setenv(variable, home)
 		t.Setenv("XDG_CACHE_HOME", "")
-		t.Chdir(t.TempDir())
+		workdir.Change(t, t.TempDir())
 		for name, find := range map[string]func() (string, error){"home": localfile.Home,
 			"cache": localfile.CacheFolder} {
 			if got, err := find(); err == nil && !filepath.IsAbs(got) {

@@ -3,6 +3,7 @@ package criclient
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 
@@ -12,6 +13,10 @@ import (
 	"google.golang.org/grpc/status"
 )
 
+// mostConnections bounds the connections that the runtime may end before it answers one call. grpc repeats a call
+// that was not sent on a new connection, at once and without end.
+const mostConnections = 3
+
 // way dials the runtime. It keeps the error of the last dial, which call returns if a call fails
 // because the runtime cannot be reached.
 type way struct {
@@ -20,11 +25,15 @@ type way struct {
 
 	mu     sync.Mutex
 	closed error
+	opened int // the connections since a call began
 }
 
 // connect dials for grpc. It removes the agent's gRPC status from an error of dial, because grpc
 // would use that status as the status of its own calls, and report some codes as illegal.
 func (w *way) connect(ctx context.Context, _ string) (net.Conn, error) {
+	if err := w.open(); err != nil {
+		return nil, err
+	}
 	conn, err := w.dial(metadata.NewOutgoingContext(ctx, w.asked))
 	if err != nil {
 		err = errors.New(err.Error())
@@ -33,6 +42,27 @@ func (w *way) connect(ctx context.Context, _ string) (net.Conn, error) {
 	defer w.mu.Unlock()
 	w.closed = err
 	return conn, err
+}
+
+// open counts a connection, or returns an error if there were too many since a call began. After an error, grpc
+// ends the calls that wait, and waits longer each time before it connects again.
+func (w *way) open() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.opened == mostConnections {
+		w.opened-- // grpc tries again after a while
+		w.closed = fmt.Errorf("the container runtime ended %d connections before it answered", mostConnections)
+		return w.closed
+	}
+	w.opened++
+	return nil
+}
+
+// begin allows a call its connections.
+func (w *way) begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.opened = 0
 }
 
 func (w *way) why() error {
@@ -45,6 +75,7 @@ func (w *way) why() error {
 // If the runtime cannot be reached, the text is the error of the last dial.
 func (w *way) call(ctx context.Context, method string, request, reply any, c *grpc.ClientConn, invoke grpc.UnaryInvoker,
 	options ...grpc.CallOption) error {
+	w.begin()
 	err := invoke(ctx, method, request, reply, c, options...)
 	var refused *RefusedError
 	if err == nil || errors.As(err, &refused) {

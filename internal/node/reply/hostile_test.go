@@ -34,6 +34,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/testing/nodetest"
+	"github.com/swdt-dev/swdt/internal/testing/workdir"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -112,7 +113,7 @@ const seeds = 4
 
 func TestReadersSurviveAHostileNode(t *testing.T) {
 	here := t.TempDir()
-	t.Chdir(here)
+	workdir.Change(t, here)
 	t.Cleanup(func() { // after all readers
 		if left, err := os.ReadDir(here); err != nil || len(left) > 0 {
 			t.Errorf("wrote %v to the current folder, %v", left, err)

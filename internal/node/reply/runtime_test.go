@@ -17,6 +17,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/node/criclient"
 	"github.com/swdt-dev/swdt/internal/testing/nodetest"
+	"github.com/swdt-dev/swdt/internal/testing/workdir"
 	"github.com/swdt-dev/swdt/internal/wire/cri"
 )
 
@@ -83,7 +84,7 @@ func TestNoRuntimeHarmsWhoAsksIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := victim(t)
 			here := t.TempDir()
-			t.Chdir(here)
+			workdir.Change(t, here)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			change := forgedRuntime(t, forge)

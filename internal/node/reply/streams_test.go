@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"runtime/metrics"
 	"slices"
 	"strings"
@@ -40,6 +41,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/testing/nodetest"
+	"github.com/swdt-dev/swdt/internal/testing/workdir"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wire/cri"
 )
@@ -388,7 +390,7 @@ func streamAttacked(t *testing.T, call string, attack streamAttack) {
 	n := victim(t)
 	n.Tamper(user.on(call, attack.tamper))
 	here, folder := t.TempDir(), t.TempDir()
-	t.Chdir(here)
+	workdir.Change(t, here)
 	patience := 400 * time.Millisecond
 	if attack.ends {
 		patience = time.Minute
@@ -429,6 +431,8 @@ func watchHeap(t *testing.T) func() uint64 {
 	var once sync.Once
 	end := func() { once.Do(func() { close(stop) }) }
 	t.Cleanup(end)
+	usual := debug.SetGCPercent(100) // a collection that comes late finds less
+	t.Cleanup(func() { debug.SetGCPercent(usual) })
 	go func() {
 		var most uint64
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/node/ssh"
 	"github.com/swdt-dev/swdt/internal/node/ssh/sshtest"
+	"github.com/swdt-dev/swdt/internal/testing/workdir"
 )
 
 func TestUnknownHost(t *testing.T) {
@@ -126,7 +127,7 @@ func (s slowYes) Confirm(ctx context.Context, question string) (bool, error) {
 func TestTheCurrentFolderIsNoHome(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{Password: "p"})
 	here := t.TempDir()
-	t.Chdir(here)
+	workdir.Change(t, here)
 	trust, err := os.ReadFile(sshtest.Trust(t, s))
 	if err != nil {
 		t.Fatal(err)

@@ -12,13 +12,14 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/stats"
 	"github.com/swdt-dev/swdt/internal/inspect/stats/record"
 	"github.com/swdt-dev/swdt/internal/inspect/stats/report"
+	"github.com/swdt-dev/swdt/internal/testing/workdir"
 )
 
 // recorded returns a recording of two callers of a runtime that keeps one sample, as
 // containerd 1.7.12 does: every other answer is 0.
 func recorded(t *testing.T, runtime string, broken bool, pod string) report.Recorded {
 	t.Helper()
-	t.Chdir(t.TempDir())
+	workdir.Change(t, t.TempDir())
 	began := time.Date(2026, 11, 20, 15, 0, 0, 0, time.UTC)
 	const path = "recording.swdt"
 	w, err := record.Create(path, record.Meta{Started: began, Interval: "1s", Callers: 1,
@@ -103,7 +104,7 @@ func TestNamesCannotBreakThePage(t *testing.T) {
 // The CPU time that a container used between two recordings is no fault of the second one.
 func TestRecordingsInOneFile(t *testing.T) {
 	const path, each = "recording.swdt", 30
-	t.Chdir(t.TempDir())
+	workdir.Change(t, t.TempDir())
 	counter := 0.0
 	for n, cores := range []float64{0.05, 0.47} {
 		began := time.Date(2026, 11, 20, 15+n, 0, 0, 0, time.UTC) // the container is idle between the recordings
@@ -165,7 +166,7 @@ func TestNoRecording(t *testing.T) {
 // crowd returns the page of 200 containers, one of which is busy.
 func crowd(t *testing.T) []byte {
 	t.Helper()
-	t.Chdir(t.TempDir())
+	workdir.Change(t, t.TempDir())
 	began := time.Date(2026, 11, 20, 15, 0, 0, 0, time.UTC)
 	w, err := record.Create("crowd.swdt", record.Meta{Started: began, Interval: "1s",
 		Sources: []stats.Source{stats.CRI}})
