@@ -102,7 +102,14 @@ func (l *proxyLab) mustRun() []plan.StepResult {
 }
 
 // commandLine returns that of the service kube-proxy; "" if there is no such service.
-func (l *proxyLab) commandLine() string { return l.state().Services["kube-proxy"] }
+func (l *proxyLab) commandLine() string {
+	l.t.Helper()
+	is, err := l.Services.Get(l.t.Context(), &agentv1.GetServiceRequest{Name: "kube-proxy"})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return is.GetConfig().GetCommandLine()
+}
 
 func (l *proxyLab) label() string {
 	l.t.Helper()

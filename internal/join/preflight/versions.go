@@ -50,7 +50,7 @@ func noVersion(err error) finding.Finding {
 		Evidence: err.Error(), Remedy: "write one, such as 1.36.3"}
 }
 
-func skewOfKubelet(kubelet, server *version.Version) []finding.Finding {
+func skewOfKubelet(kubelet, server *version.Version) (all []finding.Finding) {
 	for _, v := range (skew.Versions{skew.Kubelet: kubelet, skew.APIServer: server}).Violations() {
 		p := finding.Finding{Severity: finding.Error, What: v.String(),
 			Evidence: fmt.Sprintf("kubelet %s, API server %s", kubelet, server)}
@@ -62,9 +62,9 @@ func skewOfKubelet(kubelet, server *version.Version) []finding.Finding {
 		default:
 			p.Remedy = fmt.Sprintf("set spec.kubernetes.version to %d.%d or newer", server.Major(), v.Lowest)
 		}
-		return []finding.Finding{p}
+		all = append(all, p)
 	}
-	return nil
+	return all
 }
 
 // skewOfKubeadm compares kubeadm's version with the versions of kubelet and the API server, since

@@ -61,8 +61,6 @@ func (r request) string(name string) string { text, _ := r.arguments[name].(stri
 
 func (r request) number(name string) float64 { n, _ := r.arguments[name].(float64); return n }
 
-func (r request) is(name string) bool { is, _ := r.arguments[name].(bool); return is }
-
 // list returns the elements of an argument.
 func (r request) list(name string) []any { all, _ := r.arguments[name].([]any); return all }
 
