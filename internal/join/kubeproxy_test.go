@@ -19,6 +19,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 // proxyLab is a machine in a cluster whose kube-proxy is a service.
@@ -102,10 +103,11 @@ func (l *proxyLab) mustRun() []plan.StepResult {
 }
 
 // commandLine returns that of the service kube-proxy; "" if there is no such service.
+// commandLine returns the command line of the service; "" if there is none.
 func (l *proxyLab) commandLine() string {
 	l.t.Helper()
 	is, err := l.Services.Get(l.t.Context(), &agentv1.GetServiceRequest{Name: "kube-proxy"})
-	if err != nil {
+	if err != nil && !errors.Is(err, fault.ErrNoService) {
 		l.t.Fatal(err)
 	}
 	return is.GetConfig().GetCommandLine()
