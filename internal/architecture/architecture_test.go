@@ -14,7 +14,7 @@ const (
 	// 130, and what the rooms vm, join/bake, day0, proof (with selftest) and rollout (with its commands), and nodes
 	// without SSH need; two for wait.Program, which day0 and cli run other programs with; one for the scratch
 	// folders of builds; and five for the decoder of text in format, which config, cluster, setup, vm and tests read files with
-	mostArrows = 195
+	mostArrows = 193
 )
 
 func TestImportsFollowTheRules(t *testing.T) {
