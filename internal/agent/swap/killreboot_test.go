@@ -16,7 +16,7 @@ func TestAServiceWhoseFailureRestartsWindowsIsNotKilled(t *testing.T) {
 		n := newNode(t)
 		n.push(t, n.stageKubelet(t, "v1.30.0", "hang-on-stop"))
 		err := n.Process("administrator").Services.Configure(t.Context(), platform.ServiceConfig{Name: "kubelet",
-			Recovery: &platform.Recovery{Reboots: true}})
+			Recovery: &platform.Recovery{Actions: []platform.RecoveryAction{{Kind: platform.RecoverByReboot}}}})
 		if err != nil {
 			t.Fatal(err)
 		}

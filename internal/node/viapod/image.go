@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/swdt-dev/swdt/internal/ui/interrupt"
 )
@@ -23,15 +22,11 @@ func trusted() []string { return []string{"registry.k8s.io/", "mcr.microsoft.com
 // first: they need no pull, and Windows has already unpacked them. DefaultImage may not unpack: its registry hives are
 // empty files, which Windows Server 2025 may refuse (microsoft/windows-host-process-containers-base-image, pull requests
 // 15 and 16, December 2025).
-func (w *Way) images(ctx context.Context) []string {
+func (w *Way) images() []string {
 	if w.named {
 		return []string{w.o.Image}
 	}
-	n, err := w.c.Clientset().CoreV1().Nodes().Get(ctx, w.o.Node, metav1.GetOptions{})
-	if err != nil { // checkNode has read it just now; without its images, the default remains
-		return []string{DefaultImage}
-	}
-	all := imagesOn(n)
+	all := slices.Clone(w.present)
 	if slices.Contains(all, DefaultImage) {
 		all = append([]string{DefaultImage}, slices.DeleteFunc(all, func(i string) bool { return i == DefaultImage })...)
 		return all[:min(len(all), mostImages)]
@@ -69,7 +64,7 @@ func imagesOn(n *corev1.Node) (names []string) {
 
 // startOne makes the pod with the first of the images that starts.
 func (w *Way) startOne(ctx context.Context) error {
-	all := w.images(ctx)
+	all := w.images()
 	for i, image := range all {
 		w.o.Image = image
 		if err := w.makePod(ctx); err != nil {

@@ -86,7 +86,8 @@ type Way struct {
 	o Options
 
 	namespace *namespace
-	named     bool // the user has named the image
+	named     bool     // the user has named the image
+	present   []string // images of trusted registries that the node has
 
 	mu      sync.Mutex
 	own     *record // the pod of this way; nil: none
@@ -190,6 +191,7 @@ func (w *Way) checkNode(ctx context.Context) error {
 	if system := n.Labels[corev1.LabelOSStable]; system != "windows" {
 		return &RefusedError{fmt.Errorf("node %s has %s=%s: name a Windows node", w.o.Node, corev1.LabelOSStable, system)}
 	}
+	w.present = imagesOn(n)
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionUnknown {
 			return &KubeletDownError{Node: w.o.Node, Since: c.LastTransitionTime.Time, Message: c.Message}
