@@ -38,6 +38,7 @@ func TestWords(t *testing.T) {
 		"Simulation":   {"wine", "simulated"},
 		"TailEvent":    {"end", "replaced", "truncated", "lost"},
 		"FeatureState": {"enabled", "disabled", "enablePending", "disablePending"},
+		"RecoveryKind": {"restart", "reboot", "command"},
 		"ReachOutcome": {"reached", "refused", "timedOut", "noRoute", "nameNotFound", "failed"},
 		"SwapState": {"prepared", "stopping", "swapping", "swapped", "starting", "checking", "committing", "rollingBack",
 			"resumed", "gaveUp", "done", "waiting"},
