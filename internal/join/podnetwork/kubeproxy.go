@@ -59,14 +59,14 @@ func (s *otherFormStep) Apply(ctx context.Context, r ui.Reporter) (plan.Outcome,
 		func(state string) { r.Info("waiting for %s", state) })
 }
 
-// kubeProxyStep returns the step that installs kube-proxy for Windows in the chosen form. For the DaemonSet: if another installer has installed kube-proxy
-// for Windows, the step leaves it unchanged, unless it cannot run: then the step's error names the remedy, and --force
-// takes a DaemonSet of the same name.
+// kubeProxyStep returns the step that installs kube-proxy for Windows in the chosen form. For the DaemonSet: if another
+// installer has installed kube-proxy for Windows, the step leaves it unchanged, unless it cannot run: then the step's
+// error names the remedy, and --force takes a DaemonSet of the same name.
 func (w *work) kubeProxyStep() plan.Step {
 	step := &applyStep{work: w, name: "kube-proxy", present: w.wanted.KubeProxyImage}
 	switch w.kubeProxyForm() {
 	case cluster.KubeProxyService:
-		step.present, step.objects = "a service, which swdt join makes on each node", fixed(cni.KubeProxyObjects(w.wanted)...)
+		step.present, step.objects = "a service, which a join makes on each node", fixed(cni.KubeProxyObjects(w.wanted)...)
 		return step
 	case cluster.KubeProxyNone:
 		step.present, step.objects = "none", fixed(cni.KubeProxyObjects(w.wanted)...)
