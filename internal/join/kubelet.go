@@ -265,12 +265,18 @@ func (s *kubelet) awaitHealthy(ctx context.Context, n *node.Node, r ui.Reporter)
 	if url == "" {
 		return nil
 	}
+	return awaitHealthy(ctx, n, kubeletName, url, r)
+}
+
+// awaitHealthy waits until a service's health endpoint at url reports that the service is healthy.
+func awaitHealthy(ctx context.Context, n *node.Node, name, url string, r ui.Reporter) error {
 	const healthyIn = 2 * time.Minute
-	return waitFor("kubelet to be healthy", healthyIn, r, func(ctx context.Context) error {
+	what := name + " to be healthy"
+	return waitFor(what, healthyIn, r, func(ctx context.Context) error {
 		reply, err := n.Network.HTTPGet(ctx, &agentv1.HTTPGetRequest{Url: url})
 		switch {
 		case lost(err):
-			return wait.Stop(fmt.Errorf("wait for kubelet to be healthy: %w", err))
+			return wait.Stop(fmt.Errorf("wait for %s: %w", what, err))
 		case err != nil:
 			return err
 		case reply.GetStatus() != 200:

@@ -211,7 +211,7 @@ func (s *kubeProxy) serve(ctx context.Context, n *node.Node, conf []byte, r ui.R
 	if err := start(ctx, n, kubeProxyName); err != nil {
 		return s.failed(ctx, n, stepKubeProxy, kubeProxyName, err)
 	}
-	if err := s.awaitHealthy(ctx, n, r); err != nil {
+	if err := awaitHealthy(ctx, n, kubeProxyName, kubeProxyHealth, r); err != nil {
 		return s.failed(ctx, n, stepKubeProxy, kubeProxyName, err)
 	}
 	return update(ctx, n, func(r *record) { r.dropRestart(kubeProxyName) })
@@ -263,23 +263,6 @@ func (s *kubeProxy) awaitKubeconfig(ctx context.Context, r ui.Reporter) (conf []
 		return wait.StopIf(!errors.As(err, &none), err)
 	}).Wait(ctx)
 	return conf, err
-}
-
-// awaitHealthy waits until kube-proxy reports that it is healthy.
-func (s *kubeProxy) awaitHealthy(ctx context.Context, n *node.Node, r ui.Reporter) error {
-	const healthyIn = 2 * time.Minute
-	return waitFor("kube-proxy to be healthy", healthyIn, r, func(ctx context.Context) error {
-		reply, err := n.Network.HTTPGet(ctx, &agentv1.HTTPGetRequest{Url: kubeProxyHealth})
-		switch {
-		case lost(err):
-			return wait.Stop(fmt.Errorf("wait for kube-proxy to be healthy: %w", err))
-		case err != nil:
-			return err
-		case reply.GetStatus() != 200:
-			return fmt.Errorf("%s answers %d", kubeProxyHealth, reply.GetStatus())
-		}
-		return nil
-	}).Wait(ctx)
 }
 
 func (s *kubeProxy) PlanUndo(ctx context.Context) (plan.Change, error) {

@@ -12,20 +12,27 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 )
 
+// startOther starts a service that hangs in its handler from the next control on.
+func (n *node) startOther(t *testing.T) platform.Services {
+	t.Helper()
+	const other = `C:\other\other.exe`
+	n.place(t, other, binary("other", "v1.0.0", string(simulated.HangInHandler)))
+	services := n.Process("administrator").Services
+	if err := services.Create(t.Context(), platform.ServiceConfig{Name: "other", CommandLine: other}); err != nil {
+		t.Fatal(err)
+	}
+	if err := services.Start(t.Context(), "other"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the other service runs", func() bool { return n.service(t, "other").State == platform.Running })
+	return services
+}
+
 // While the SCM waits for the handler of another service, it delivers no control. kubelet is not killed for that.
 func TestAPushWhileAnotherServiceHangsInItsHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
-		const other = `C:\other\other.exe`
-		n.place(t, other, binary("other", "v1.0.0", string(simulated.HangInHandler)))
-		services := n.Process("administrator").Services
-		if err := services.Create(t.Context(), platform.ServiceConfig{Name: "other", CommandLine: other}); err != nil {
-			t.Fatal(err)
-		}
-		if err := services.Start(t.Context(), "other"); err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, "the other service runs", func() bool { return n.service(t, "other").State == platform.Running })
+		services := n.startOther(t)
 		n.ForgetOperations()
 		go func() { _ = services.Stop(t.Context(), "other") }() // lasts 30 s
 		synctest.Wait()
@@ -50,16 +57,7 @@ func TestAPushWhileAnotherServiceHangsInItsHandler(t *testing.T) {
 func TestAPushWhoseStartMeetsAnotherServiceInItsHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
-		const other = `C:\other\other.exe`
-		n.place(t, other, binary("other", "v1.0.0", string(simulated.HangInHandler)))
-		services := n.Process("administrator").Services
-		if err := services.Create(t.Context(), platform.ServiceConfig{Name: "other", CommandLine: other}); err != nil {
-			t.Fatal(err)
-		}
-		if err := services.Start(t.Context(), "other"); err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, "the other service runs", func() bool { return n.service(t, "other").State == platform.Running })
+		services := n.startOther(t)
 		plan := n.stageKubelet(t, "v1.31.0", "")
 		var once sync.Once
 		n.OnOperation(func(op simulated.Operation) simulated.Verdict {

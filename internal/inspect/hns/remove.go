@@ -44,9 +44,13 @@ func FindRemoval(ctx context.Context, compute agentv1.ComputeClient, node, wante
 			found = append(found, n)
 		}
 	}
-	if len(found) != 1 {
-		return Removed{}, fmt.Errorf("find the HNS network %q: %d networks have this name or such an ID: "+
-			"name one by its ID of `swdt hns networks -o wide`", wanted, len(found))
+	switch {
+	case len(found) == 0:
+		return Removed{}, fmt.Errorf("find the HNS network %q: there is none of this name or ID; `swdt hns networks -o wide` "+
+			"lists them", wanted)
+	case len(found) > 1:
+		return Removed{}, fmt.Errorf("find the HNS network %q: %d networks have this name, or an ID that begins so; name one by "+
+			"its ID of `swdt hns networks -o wide`", wanted, len(found))
 	}
 	r := Removed{Outcome: fleet.NewOutcome(node, removed, nil), ID: found[0].ID, Name: found[0].Name, Type: found[0].Type}
 	if dryRun {
