@@ -30,7 +30,7 @@ func TestJoin(t *testing.T) {
 		t.Errorf("a feature needs a reboot that nobody has allowed: %v", waits)
 	}
 	ok(t, "join", "-c", file, "--kubeconfig", c.Kubeconfig, "--allow-reboot")
-	c.expectNode(t, "wine-1", "Ready", "v1.36.3", "Windows Server 2022 Datacenter", "10.0.20348.2700",
+	c.expectNode(t, "wine-1", "Ready", "v1.36.3", "Windows Server 2022 Datacenter", "10.0.20348.2849",
 		"containerd://1.7.12")
 	c.expectNoTokens(t)
 

@@ -25,7 +25,7 @@ func TestWineNodeJoinsByHand(t *testing.T) {
 	c.installByHand(t)
 	c.joinByHand(t, "by-hand")
 
-	c.expectNode(t, "by-hand", "Ready", "v1.36.3", "Windows Server 2022 Datacenter", "10.0.20348.2700",
+	c.expectNode(t, "by-hand", "Ready", "v1.36.3", "Windows Server 2022 Datacenter", "10.0.20348.2849",
 		"containerd://1.7.12")
 	var summary struct {
 		Node struct {

@@ -26,7 +26,7 @@ metadata:
   annotations:
     kubectl.kubernetes.io/last-applied-configuration: '{"data":"as-applied"}'
 status:
-  nodeInfo: {kubeletVersion: v1.27.0, osImage: Windows Server 2022 Datacenter, kernelVersion: 10.0.20348.2700}
+  nodeInfo: {kubeletVersion: v1.27.0, osImage: Windows Server 2022 Datacenter, kernelVersion: 10.0.20348.2849}
   conditions: [{type: Ready, status: "False", reason: KubeletNotReady, message: the runtime is down}]
 ---
 apiVersion: v1

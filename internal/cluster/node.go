@@ -28,7 +28,7 @@ type Node struct {
 	KubeletVersion string `json:"kubeletVersion,omitempty"` // v1.36.3
 	OS             string `json:"os,omitempty"`             // windows
 	OSImage        string `json:"osImage,omitempty"`        // such as Windows Server 2022 Datacenter
-	KernelVersion  string `json:"kernelVersion,omitempty"`  // 10.0.20348.2700
+	KernelVersion  string `json:"kernelVersion,omitempty"`  // 10.0.20348.2849
 	Runtime        string `json:"runtime,omitempty"`        // containerd://1.7.12
 	MachineID      string `json:"machineID,omitempty"`
 	SystemUUID     string `json:"systemUUID,omitempty"`

@@ -54,7 +54,7 @@ func TestNode(t *testing.T) {
 			n.Status.Addresses = []corev1.NodeAddress{{Type: "InternalIP", Address: "10.0.0.7"}}
 			n.Status.NodeInfo = corev1.NodeSystemInfo{KubeletVersion: "v1.36.3",
 				OSImage:       "Windows Server 2022 Datacenter",
-				KernelVersion: "10.0.20348.2700", ContainerRuntimeVersion: "containerd://1.7.12",
+				KernelVersion: "10.0.20348.2849", ContainerRuntimeVersion: "containerd://1.7.12",
 				OperatingSystem: "windows"}
 		}))
 	n, err := c.Node(context.Background(), "win-1")
@@ -76,8 +76,8 @@ func TestNode(t *testing.T) {
 		t.Errorf("n.OS = %q, want %q", n.OS, "windows")
 	case n.OSImage != "Windows Server 2022 Datacenter":
 		t.Errorf("n.OSImage = %q, want %q", n.OSImage, "Windows Server 2022 Datacenter")
-	case n.KernelVersion != "10.0.20348.2700":
-		t.Errorf("n.KernelVersion = %q, want %q", n.KernelVersion, "10.0.20348.2700")
+	case n.KernelVersion != "10.0.20348.2849":
+		t.Errorf("n.KernelVersion = %q, want %q", n.KernelVersion, "10.0.20348.2849")
 	case n.Runtime != "containerd://1.7.12":
 		t.Errorf("n.Runtime = %q, want %q", n.Runtime, "containerd://1.7.12")
 	case n.Allocatable != (cluster.Resources{MilliCPU: 3500, MemoryBytes: 2 << 30}):

@@ -160,7 +160,7 @@ func (n *fakeNode) run(s server.Session) {
 	case installs && strings.HasPrefix(uploaded, `.\`):
 		n.installAgent(s, slashed(n.faults.startsIn+uploaded[1:]))
 	case command == "cmd /c ver":
-		fmt.Fprintln(s, "Microsoft Windows [Version 10.0.20348.2700]")
+		fmt.Fprintln(s, "Microsoft Windows [Version 10.0.20348.2849]")
 	case command == path:
 		n.runAgent(s, path)
 	default:

@@ -9,7 +9,7 @@ import (
 type Facts struct {
 	Hostname      string
 	Product       string // such as Windows Server 2022 Datacenter
-	Build         string // such as 20348.2700 (build.UBR)
+	Build         string // such as 20348.2849 (build.UBR)
 	Architecture  string // amd64, arm64 (as GOARCH)
 	BootID        string // differs after each boot
 	Uptime        time.Duration

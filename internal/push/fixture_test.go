@@ -242,7 +242,7 @@ func (f *fakeSwap) Inspect(ctx context.Context, in *agentv1.InspectRequest, _ ..
 	}
 	f.inspections++
 	reply := &agentv1.InspectReply{
-		Facts: &agentv1.FactsReply{Product: "Windows Server 2022", Build: "20348.2700", Architecture: "amd64",
+		Facts: &agentv1.FactsReply{Product: "Windows Server 2022", Build: "20348.2849", Architecture: "amd64",
 			Uptime: durationpb.New(3 * time.Hour), Time: timestamppb.New(f.now)},
 		Transactions: f.transactions,
 	}

@@ -218,8 +218,8 @@ func TestStatus(t *testing.T) {
 	switch {
 	case s.Name != "w1":
 		t.Errorf("s.Name is %q, want %q", s.Name, "w1")
-	case s.OS.Build != "20348.2700":
-		t.Errorf("s.OS.Build is %q, want %q", s.OS.Build, "20348.2700")
+	case s.OS.Build != "20348.2849":
+		t.Errorf("s.OS.Build is %q, want %q", s.OS.Build, "20348.2849")
 	case s.Agent.Hash != "agent":
 		t.Errorf("s.Agent.Hash is %q, want %q", s.Agent.Hash, "agent")
 	case s.PendingJournal:

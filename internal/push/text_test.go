@@ -134,7 +134,7 @@ func TestJSONHasThePromisedNames(t *testing.T) {
 func TestTextOfStatus(t *testing.T) {
 	results := []fleet.Result[NodeStatus]{
 		{Value: NodeStatus{
-			Name: "w1", OS: OS{"Windows Server 2022", "20348.2700"}, Architecture: "amd64", UptimeSeconds: 7200,
+			Name: "w1", OS: OS{"Windows Server 2022", "20348.2849"}, Architecture: "amd64", UptimeSeconds: 7200,
 			PendingReboot: []string{"servicing"},
 			Transactions:  []Recovered{{ID: "t1", Holder: "ann", State: "starting"}},
 			Components: []ComponentStatus{
@@ -151,7 +151,7 @@ func TestTextOfStatus(t *testing.T) {
 		want  string
 	}{
 		{1, false, `
-w1: Windows Server 2022 20348.2700 amd64, up 2h
+w1: Windows Server 2022 20348.2849 amd64, up 2h
   a reboot is pending: servicing
   transaction t1 by ann: unfinished (starting)
 COMPONENT  VERSION  HASH    SERVICE          PID  UPTIME  DRIFT    MESSAGE
@@ -166,8 +166,8 @@ w1: transaction t1 by ann: unfinished (starting)
 w2: refused
 `}, {2, true, `
 NODE  COMPONENT  VERSION  HASH    SERVICE          PID  UPTIME  DRIFT    MESSAGE  PREVIOUS  DESTINATION  WINDOWS
-w1    kubelet    v1.29.0  a1b2c3  running          7    1m      none     -        -         -            Windows Server 2022 20348.2700
-w1    tool       -        -       no such service  -    -       missing  -        -         -            Windows Server 2022 20348.2700
+w1    kubelet    v1.29.0  a1b2c3  running          7    1m      none     -        -         -            Windows Server 2022 20348.2849
+w1    tool       -        -       no such service  -    -       missing  -        -         -            Windows Server 2022 20348.2849
 w1: a reboot is pending: servicing
 w1: transaction t1 by ann: unfinished (starting)
 w2: refused

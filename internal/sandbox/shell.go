@@ -277,7 +277,7 @@ func (s *shell) cmd(args []string) (code int, ok bool) {
 		}
 		_, _ = io.WriteString(s.stdout, text) // the client may have gone
 	case line != "" && !strings.HasPrefix(line, "/"):
-		fmt.Fprintf(s.stdout, "Microsoft Windows [Version 10.0.20348.2700]\r\n\r\n%s>", s.folder)
+		fmt.Fprintf(s.stdout, "Microsoft Windows [Version 10.0.20348.2849]\r\n\r\n%s>", s.folder)
 		_, _ = io.Copy(io.Discard, s.stdin) // until the client closes it
 	default:
 		return 0, false

@@ -131,7 +131,7 @@ func text(t *testing.T, report overview.Report, wide bool) string {
 // reached is the state of a node on which a kubelet and containerd run.
 func reached(name, object string) overview.Found {
 	return overview.Found{Object: object, Status: push.NodeStatus{
-		Name: name, Result: fleet.OK, OS: push.OS{Product: "Windows Server 2022 Datacenter", Build: "20348.2700"},
+		Name: name, Result: fleet.OK, OS: push.OS{Product: "Windows Server 2022 Datacenter", Build: "20348.2849"},
 		Components: []push.ComponentStatus{
 			{Name: "containerd", Service: &push.Service{Name: "containerd", State: "running"}},
 			{Name: "kubelet", Service: &push.Service{Name: "kubelet", State: "running"}},
@@ -169,7 +169,7 @@ func TestNodes(t *testing.T) {
 	}{
 		"Ready": {spec: joins, planted: object("win-1", "True", "fine"), found: reached("win-1", "win-1"),
 			want: overview.Kubernetes{Node: "win-1", Registered: true, Ready: true, State: "Ready", KubeletVersion: "v1.36.3"},
-			row:  []string{"Server 2022 Datacenter 20348.2700", "2 running", "Ready, v1.36.3"}},
+			row:  []string{"Server 2022 Datacenter 20348.2849", "2 running", "Ready, v1.36.3"}},
 		"not Ready": {spec: joins, planted: object("win-1", "False", "cni plugin not initialized"),
 			found: reached("win-1", "win-1"),
 			want: overview.Kubernetes{Node: "win-1", Registered: true, KubeletVersion: "v1.36.3",

@@ -98,7 +98,7 @@ apiVersion: v1
 kind: Node
 metadata: {name: win-1, labels: {kubernetes.io/os: windows}}
 status:
-  nodeInfo: {operatingSystem: windows, kernelVersion: 10.0.20348.2700}
+  nodeInfo: {operatingSystem: windows, kernelVersion: 10.0.20348.2849}
   conditions: [{type: Ready, status: "True"}]
 ---
 apiVersion: v1
@@ -121,7 +121,7 @@ func mistakesOfPods() []mistake {
 	right := run(&pods{}, "spec: {}\n")
 	return []mistake{
 		{is: "no image of the smoke test for the node's Windows", found: inCheck, fake: byPods,
-			words:  []string{"image mirror.example/agnhost:old: ErrImagePull: no match for platform in manifest", "10.0.20348.2700"},
+			words:  []string{"image mirror.example/agnhost:old: ErrImagePull: no match for platform in manifest", "10.0.20348.2849"},
 			remedy: "--smoke-image names another one",
 			plant:  run(&pods{image: "mirror.example/agnhost:old", missing: "mirror.example/agnhost:old"}, "spec: {}\n"),
 			cure:   run(&pods{image: "mirror.example/agnhost:2.63.0", missing: "mirror.example/agnhost:old"}, "spec: {}\n")},
@@ -131,7 +131,7 @@ func mistakesOfPods() []mistake {
 			plant:  run(&pods{}, "spec: {taints: [{key: dedicated, value: db, effect: NoSchedule}]}\n"), cure: right},
 		{is: "a pause image for another Windows", found: inCheck, fake: byPods,
 			words: []string{"started: ", "pull image registry.example/pause:3.10: no match for platform in manifest"},
-			remedy: "is there a pause image for Windows build 10.0.20348.2700 in spec.kubernetes.containerd.pauseImage, and " +
+			remedy: "is there a pause image for Windows build 10.0.20348.2849 in spec.kubernetes.containerd.pauseImage, and " +
 				"does the pod network work on the node?",
 			plant: run(&pods{noSandbox: "failed to pull image registry.example/pause:3.10: no match for platform in manifest"},
 				"spec: {}\n"), cure: right},

@@ -153,7 +153,7 @@ func TestHeads(t *testing.T) {
 		{`the ERROR is not one`, none, logline.Unknown},
 		{`2026-11-29T01:50:05Z some text about an ERROR`, utc, logline.Unknown},
 		{`0001-01-01T00:00:00Z`, none, logline.Unknown},
-		{`10.0.20348.2700`, none, logline.Unknown},
+		{`10.0.20348.2849`, none, logline.Unknown},
 	} {
 		got := logline.Parse([]byte(c.line), written)
 		if !got.Time.Equal(c.time) || got.Level != c.level {

@@ -43,7 +43,7 @@ func TestParse(t *testing.T) {
 		{line: "2026-12-31T16:29:59,500 comma", time: at(500000000)},
 		{line: "   at System.Thing.Do() in C:\\x.cs:line 12"},
 		{line: "version 2026-13-41T99:00:00Z is none"},
-		{line: "10.0.20348.2700"},
+		{line: "10.0.20348.2849"},
 		{line: ""},
 		{line: "I1"},
 	} {

@@ -30,7 +30,7 @@ func gathered(t *testing.T) (root string, m Manifest) {
 		Profile: "network"}
 	for i, name := range []string{"win-1", "win-2"} {
 		record := NodeRecord{Name: name, Folder: "nodes/" + name, Result: Whole, Seconds: 2.5,
-			Windows: "Windows Server 2022 Datacenter 20348.2700"}
+			Windows: "Windows Server 2022 Datacenter 20348.2849"}
 		f := &folder{root: root, name: record.Folder, redactor: redactor, taken: map[string]bool{}}
 		task := &Task{folder: f, record: &CollectorRecord{Name: "services", About: "services", Result: Done}}
 		rows := [][]string{{"containerd", "running", "4711",

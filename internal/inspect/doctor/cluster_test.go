@@ -43,7 +43,7 @@ apiVersion: v1
 kind: Node
 metadata: {name: win-1, labels: {kubernetes.io/os: windows}}
 status:
-  nodeInfo: {kubeletVersion: v1.28.4, kernelVersion: 10.0.20348.2700, operatingSystem: windows}
+  nodeInfo: {kubeletVersion: v1.28.4, kernelVersion: 10.0.20348.2849, operatingSystem: windows}
   conditions: [{type: Ready, status: "True"}]
 `
 

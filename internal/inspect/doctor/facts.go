@@ -144,7 +144,7 @@ func (f *Facts) unknown(name string) string {
 type Machine struct {
 	Hostname       string    `json:"hostname"`
 	Product        string    `json:"product"`
-	Build          string    `json:"build"` // 20348.2700
+	Build          string    `json:"build"` // 20348.2849
 	Architecture   string    `json:"architecture"`
 	UptimeSeconds  float64   `json:"uptimeSeconds"`
 	CPUs           int       `json:"cpus"`

@@ -36,7 +36,7 @@ func healthy() *doctor.Facts {
 
 func addMachine(f *doctor.Facts) {
 	f.Machine = doctor.Known(doctor.Machine{
-		Hostname: "WIN-1", Product: "Windows Server 2022 Datacenter", Build: "20348.2700", Architecture: "amd64",
+		Hostname: "WIN-1", Product: "Windows Server 2022 Datacenter", Build: "20348.2849", Architecture: "amd64",
 		UptimeSeconds: 86400,
 		CPUs:          4, Memory: 16e9, MemoryFree: 9e9, SystemDrive: "C:", DiskFree: 60e9, Elevated: true, Time: taken,
 		SystemUUID: uuid,
@@ -141,7 +141,7 @@ func addRuntime(f *doctor.Facts) {
 	f.Images = doctor.Known([]doctor.Image{
 		{ID: "sha256:pause", Tags: []string{pause}, Bytes: 1e8, OS: "windows", OSVersion: "10.0.20348.1"},
 		{ID: "sha256:web", Tags: []string{"example.com/web:1"}, Bytes: 1e8, OS: "windows",
-			OSVersion: "10.0.20348.2700"},
+			OSVersion: "10.0.20348.2849"},
 		{ID: "sha256:old", Tags: []string{"example.com/old:1"}, Bytes: 1e8, OS: "windows", OSVersion: "10.0.17763.1"},
 		{ID: "sha256:new", Tags: []string{"example.com/new:1"}, Bytes: 1e8, OS: "windows", OSVersion: "10.0.26100.1"},
 	})
@@ -180,7 +180,7 @@ func addCluster(f *doctor.Facts) {
 		CAHashes: []string{caHash}})
 	f.Clocks = doctor.Known(doctor.Clocks{NodeAhead: 1, NodeWithin: 0.1, ServerAhead: -1, ServerWithin: 0.5})
 	f.Object = doctor.Known(cluster.Node{
-		Name: "win-1", Exists: true, Ready: true, KubeletVersion: "v1.35.2", KernelVersion: "10.0.20348.2700",
+		Name: "win-1", Exists: true, Ready: true, KubeletVersion: "v1.35.2", KernelVersion: "10.0.20348.2849",
 		SystemUUID: uuid,
 		Addresses:  []corev1.NodeAddress{{Type: "InternalIP", Address: "10.0.0.7"}},
 		Conditions: []cluster.Condition{{Type: "Ready", Status: "True"}, {Type: "DiskPressure", Status: "False"}},

@@ -372,7 +372,7 @@ func TestAntreaOnARealAPIServer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	makeNode(ctx, t, c, "linux-1", "linux", "6.1.0")
-	makeNode(ctx, t, c, "win-1", "windows", "10.0.20348.2700 (amd64)")
+	makeNode(ctx, t, c, "win-1", "windows", "10.0.20348.2849 (amd64)")
 	for name, cidr := range map[string]string{"linux-1": "10.244.0.0/24", "win-1": "10.244.1.0/24"} {
 		patch := []byte(`{"spec": {"podCIDR": "` + cidr + `", "podCIDRs": ["` + cidr + `"]}}`)
 		if _, err := c.Clientset().CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch,

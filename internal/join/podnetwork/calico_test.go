@@ -36,7 +36,7 @@ func TestCalicoOnARealAPIServer(t *testing.T) {
 	defer cancel()
 	makeKubeProxy(ctx, t, c)
 	makeNode(ctx, t, c, "linux-1", "linux", "6.1.0")
-	makeNode(ctx, t, c, "win-1", "windows", "10.0.20348.2700 (amd64)")
+	makeNode(ctx, t, c, "win-1", "windows", "10.0.20348.2849 (amd64)")
 	o := podnetwork.Options{Settings: cni.Settings{Network: cni.Calico}, Mirror: withPublished(t, mirror),
 		Wait: 3 * time.Minute, Store: artifact.Options{Cache: t.TempDir()}}
 
@@ -90,7 +90,7 @@ func missingImage(ctx context.Context, t *testing.T, c *cluster.Cluster, o podne
 	}
 	_, err := podnetwork.Install(ctx, c, o, ui.Discard{})
 	for _, want := range []string{"calico-node-windows on Windows nodes", "on win-1", "calico/node-windows:v3.28.5",
-		"no match for platform", "10.0.20348.2700"} {
+		"no match for platform", "10.0.20348.2849"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error lacks %q: %v", want, err)
 		}

@@ -46,7 +46,7 @@ func node(name, system string, change ...func(*corev1.Node)) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("node-" + name),
 		Labels: map[string]string{corev1.LabelOSStable: system}}}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	n.Status.NodeInfo.KernelVersion = "10.0.20348.2700"
+	n.Status.NodeInfo.KernelVersion = "10.0.20348.2849"
 	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.168.122.220"}}
 	for _, c := range change {
 		c(n)

@@ -50,7 +50,7 @@ type ServerReport struct {
 // NodeReport is the result of a Windows node.
 type NodeReport struct {
 	fleet.Outcome        // the node's result: passed or failed
-	Build         string `json:"build"` // the build of the node's Windows, such as 10.0.20348.2700
+	Build         string `json:"build"` // the build of the node's Windows, such as 10.0.20348.2849
 	Pod           string `json:"pod"`
 	Image         string `json:"image"`
 	Legs          []Leg  `json:"legs"`

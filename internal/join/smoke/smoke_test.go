@@ -52,7 +52,7 @@ func TestAHealthyClusterPasses(t *testing.T) {
 				t.Errorf("%s has %d legs, want 8", n.Name, len(n.Legs))
 			}
 		}
-		if diff := cmp.Diff([]string{"win-1 passed 10.0.20348.2700", "win-2 passed 10.0.20348.2700"}, nodes); diff != "" {
+		if diff := cmp.Diff([]string{"win-1 passed 10.0.20348.2849", "win-2 passed 10.0.20348.2849"}, nodes); diff != "" {
 			t.Errorf("nodes (-want +got):\n%s", diff)
 		}
 		if report.Server.Node != "cp" || report.Server.Address != linuxIP {
@@ -112,7 +112,7 @@ func TestEachLegFailsAlone(t *testing.T) {
 			func(w *world) {
 				w.started = waiting("ErrImagePull", "no match for platform in manifest: not found\nsecond line")
 			}, afterStarted, smoke.Started,
-			[]string{"ErrImagePull: no match for platform in manifest: not found (Fail", "Windows build 10.0.20348.2700"},
+			[]string{"ErrImagePull: no match for platform in manifest: not found (Fail", "Windows build 10.0.20348.2849"},
 		},
 		"no pod network on the node": {
 			func(w *world) { w.started = waiting("ContainerCreating", "") }, afterStarted, smoke.Started,

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Build is a version of Windows, such as 10.0.20348.2700.
+// Build is a version of Windows, such as 10.0.20348.2849.
 type Build struct{ Major, Minor, Build, Revision int }
 
-// ParseBuild parses a version in the format of images (10.0.20348 or 10.0.20348.2700),
-// or in the format of a node's facts (20348.2700).
+// ParseBuild parses a version in the format of images (10.0.20348 or 10.0.20348.2849),
+// or in the format of a node's facts (20348.2849).
 func ParseBuild(text string) (Build, error) {
 	parts := strings.Split(text, ".")
 	if len(parts) == 2 {

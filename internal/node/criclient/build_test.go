@@ -16,15 +16,15 @@ func TestJudge(t *testing.T) {
 		{"10.0.17763.6293", "10.0.14393.1", criclient.HyperVOnly},
 		{"10.0.19042.1", "10.0.17763.1", criclient.HyperVOnly},
 		// 2022 runs 2022 only: older builds have other rules.
-		{"20348.2700", "10.0.20348.1006", criclient.Runs},
-		{"20348.2700", "10.0.20348.9999", criclient.Runs}, // revisions need not match
-		{"20348.2700", "10.0.17763.6293", criclient.HyperVOnly},
-		{"20348.2700", "10.0.25398.1", criclient.TooNew},
-		{"20348.2700", "10.0.26100.1742", criclient.TooNew},
+		{"20348.2849", "10.0.20348.1006", criclient.Runs},
+		{"20348.2849", "10.0.20348.9999", criclient.Runs}, // revisions need not match
+		{"20348.2849", "10.0.17763.6293", criclient.HyperVOnly},
+		{"20348.2849", "10.0.25398.1", criclient.TooNew},
+		{"20348.2849", "10.0.26100.1742", criclient.TooNew},
 		// 23H2 and 2025 go back to 2022.
 		{"25398.1", "10.0.20348.1", criclient.Runs},
 		{"25398.1", "10.0.17763.1", criclient.HyperVOnly},
-		{"26100.1742", "10.0.20348.2700", criclient.Runs},
+		{"26100.1742", "10.0.20348.2849", criclient.Runs},
 		{"26100.1742", "10.0.25398.1", criclient.Runs},
 		{"26100.1742", "10.0.26100.1", criclient.Runs},
 		{"26100.1742", "10.0.17763.1", criclient.HyperVOnly},
@@ -32,7 +32,7 @@ func TestJudge(t *testing.T) {
 		{"27842.1", "10.0.26100.1", criclient.Runs},
 		{"27842.1", "10.0.25398.1", criclient.HyperVOnly},
 		// No rule is known.
-		{"20348.2700", "6.3.9600.1", criclient.Unknown},
+		{"20348.2849", "6.3.9600.1", criclient.Unknown},
 	} {
 		host, err := criclient.ParseBuild(c.host)
 		if err != nil {
@@ -50,9 +50,9 @@ func TestJudge(t *testing.T) {
 
 func TestParseBuild(t *testing.T) {
 	for text, want := range map[string]criclient.Build{
-		"10.0.20348.2700": {10, 0, 20348, 2700},
+		"10.0.20348.2849": {10, 0, 20348, 2700},
 		"10.0.20348":      {10, 0, 20348, 0},
-		"20348.2700":      {10, 0, 20348, 2700},
+		"20348.2849":      {10, 0, 20348, 2700},
 	} {
 		switch got, err := criclient.ParseBuild(text); {
 		case err != nil:

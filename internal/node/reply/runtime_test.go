@@ -122,7 +122,7 @@ func askRuntime(ctx context.Context, n *nodetest.Node, change func(net.Conn) (ne
 	var failed error
 	for _, question := range []criclient.Question{
 		criclient.Version, criclient.Status, criclient.Pods, criclient.Containers, criclient.Stats,
-		criclient.Images("10.0.20348.2700"),
+		criclient.Images("10.0.20348.2849"),
 	} {
 		answer, err := question(ctx, client)
 		if err == nil {

@@ -170,7 +170,7 @@ func (s *cmdShell) run(ctx context.Context, line string) int {
 		code, _ := strconv.Atoi(argv[len(argv)-1])
 		return code
 	case "ver":
-		fmt.Fprint(out, "\r\nMicrosoft Windows [Version 10.0.20348.2700]\r\n")
+		fmt.Fprint(out, "\r\nMicrosoft Windows [Version 10.0.20348.2849]\r\n")
 	case "type":
 		return s.typeFiles(argv[1:])
 	case "dir":

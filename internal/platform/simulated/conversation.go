@@ -55,7 +55,7 @@ func readLine(terminal io.Reader) (string, error) {
 }
 
 func (s *cmdShell) cmdOnTerminal(ctx context.Context) int {
-	return s.converse(ctx, "Microsoft Windows [Version 10.0.20348.2700]\r\n"+
+	return s.converse(ctx, "Microsoft Windows [Version 10.0.20348.2849]\r\n"+
 		"(c) Microsoft Corporation. All rights reserved. This is a simulated Windows; exit leaves.\r\n",
 		func() string { return "\r\n" + s.folder + ">" },
 		func(line string) int { return s.runAll(ctx, line) })

@@ -78,17 +78,17 @@ func (m *Machine) installFiles() {
 	}
 	for _, name := range []string{"cmd", "hostname", "whoami", "ipconfig", "sc", "svchost", "wevtutil", "hcsdiag",
 		"pktmon", "vfpctrl", "defrag", "mode", "ping"} {
-		m.putProgram(systemFolder+`\`+name+".exe", BinarySpec{Name: name, Version: "10.0.20348.2700"})
+		m.putProgram(systemFolder+`\`+name+".exe", BinarySpec{Name: name, Version: "10.0.20348.2849"})
 	}
 	m.putProgram(systemFolder+`\WindowsPowerShell\v1.0\powershell.exe`,
-		BinarySpec{Name: "powershell", Version: "5.1.20348.2700"})
-	m.putProgram(sysprepExe, BinarySpec{Name: "sysprep", Version: "10.0.20348.2700"})
+		BinarySpec{Name: "powershell", Version: "5.1.20348.2849"})
+	m.putProgram(sysprepExe, BinarySpec{Name: "sysprep", Version: "10.0.20348.2849"})
 	m.putProgram(systemFolder+`\OpenSSH\sshd.exe`, BinarySpec{Name: "sshd", Version: "8.1.0.1"})
 	m.putFile(HostsFile, []byte("# Copyright (c) 1993-2009 Microsoft Corp.\r\n#\r\n# This is a sample HOSTS file used "+
 		"by Microsoft TCP/IP for Windows.\r\n#\r\n"+
 		"# localhost name resolution is handled within DNS itself.\r\n#\t127.0.0.1       localhost\r\n#\t::1          "+
 		"   localhost\r\n"))
-	m.putProgram(systemFolder+`\netsh.exe`, BinarySpec{Name: "netsh", Version: "10.0.20348.2700"})
+	m.putProgram(systemFolder+`\netsh.exe`, BinarySpec{Name: "netsh", Version: "10.0.20348.2849"})
 }
 
 // installRegistry sets the values that swdt, kubelet (kubernetes v1.36.3, pkg/kubelet/winstats) and kubeadm
@@ -109,8 +109,8 @@ func (m *Machine) installRegistry() {
 	text(currentVersionKey, "CurrentBuildNumber", "20348")
 	number(currentVersionKey, "CurrentMajorVersionNumber", 10)
 	number(currentVersionKey, "CurrentMinorVersionNumber", 0)
-	number(currentVersionKey, "UBR", 2700)
-	text(servicingKey, "Version", "10.0.20348.2700")
+	number(currentVersionKey, "UBR", 2849)
+	text(servicingKey, "Version", "10.0.20348.2849")
 	number(terminalServerKey, "fDenyTSConnections", 1)
 	number(updatePolicyKey, "NoAutoUpdate", 1)
 	_ = m.registry.set(memoryKey, platform.RegistryValue{Name: "PagingFiles", Type: platform.RegistryMultiString,

@@ -49,7 +49,7 @@ func (b *toolbox) called(t *testing.T, want ...[]string) {
 }
 
 const featureInfo = "\r\nDeployment Image Servicing and Management tool\r\nVersion: 10.0.20348.681\r\n\r\n" +
-	"Image Version: 10.0.20348.2700\r\n\r\nFeature Information:\r\n\r\nFeature Name : Containers\r\n" +
+	"Image Version: 10.0.20348.2849\r\n\r\nFeature Information:\r\n\r\nFeature Name : Containers\r\n" +
 	"Display Name : Containers\r\nDescription : State : Nonsense\r\nRestart Required : Possible\r\n" +
 	"State : %\r\n\r\nCustom Properties:\r\n\r\n(No custom properties found)\r\n\r\nThe operation completed " +
 	"successfully.\r\n"

@@ -56,7 +56,7 @@ const (
 // Result is the result of a probe on a Windows node.
 type Result struct {
 	Node    string
-	Build   string // the build of the node's Windows, such as 10.0.20348.2700
+	Build   string // the build of the node's Windows, such as 10.0.20348.2849
 	Probe   string
 	Result  string // proved, failed, notPossible or notRun
 	Message string // "" if the probe passed

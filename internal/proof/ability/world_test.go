@@ -73,7 +73,7 @@ func node(name, system string) *corev1.Node {
 		Labels: map[string]string{corev1.LabelOSStable: system, corev1.LabelArchStable: "amd64"}}}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}}
-	n.Status.NodeInfo.KernelVersion, n.Status.NodeInfo.BootID = "10.0.20348.2700", "1"
+	n.Status.NodeInfo.KernelVersion, n.Status.NodeInfo.BootID = "10.0.20348.2849", "1"
 	if system == "windows" {
 		n.Status.Addresses[0].Address = winIP
 	}

@@ -73,7 +73,7 @@ type SpecResult struct {
 // NodeResult is the result of a probe on a Windows node.
 type NodeResult struct {
 	Name    string  `json:"name"`
-	Build   string  `json:"build"`   // the build of the node's Windows, such as 10.0.20348.2700
+	Build   string  `json:"build"`   // the build of the node's Windows, such as 10.0.20348.2849
 	Result  string  `json:"result"`  // as that of a case
 	Message string  `json:"message"` // "" if the probe passed
 	Seconds float64 `json:"seconds"`

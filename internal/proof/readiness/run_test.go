@@ -29,7 +29,7 @@ import (
 func node(name, system string, change ...func(*corev1.Node)) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelOSStable: system}}}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	n.Status.NodeInfo.KernelVersion = "10.0.20348.2700"
+	n.Status.NodeInfo.KernelVersion = "10.0.20348.2849"
 	n.Status.NodeInfo.ContainerRuntimeVersion = "containerd://1.7.12"
 	for _, c := range change {
 		c(n)
@@ -103,7 +103,7 @@ func healthy() kubelet {
 // legs returns a smoke test in which all legs passed but these.
 func legs(node string, others ...smoke.Leg) func(context.Context) (smoke.Report, error) {
 	return func(context.Context) (smoke.Report, error) {
-		n := smoke.NodeReport{Outcome: fleet.Outcome{Name: node}, Build: "10.0.20348.2700"}
+		n := smoke.NodeReport{Outcome: fleet.Outcome{Name: node}, Build: "10.0.20348.2849"}
 		var err error
 		for _, name := range []string{smoke.Scheduled, smoke.Started, smoke.LogsAndExec, smoke.Resolves, smoke.ReachesLinux,
 			smoke.ReachesService, smoke.ReachedFromLinux, smoke.ReachesAPI} {

@@ -30,7 +30,7 @@ func tryFacts(ctx context.Context, d *desk) error {
 	d.answer("boot id is a number", regexp.MustCompile(`^\d+$`).MatchString(one.GetBootId()))
 	switch {
 	case !regexp.MustCompile(`^\d+(\.\d+)*$`).MatchString(one.GetBuild()):
-		return fmt.Errorf("the build is %q, not a number such as 20348.2700", one.GetBuild())
+		return fmt.Errorf("the build is %q, not a number such as 20348.2849", one.GetBuild())
 	case one.GetBootId() == "":
 		return errors.New("the node reports no boot id")
 	case one.GetCpus() < 1 || one.GetMemoryBytes() == 0:

@@ -78,7 +78,7 @@ func TestReportIsRedactedEverywhere(t *testing.T) {
 // TestNodeNamedAsAProduct holds that the name of a node hides nothing of its system.
 func TestNodeNamedAsAProduct(t *testing.T) {
 	t.Parallel()
-	system := System{Product: "Windows Server 2022", Build: "20348.2700", Architecture: "amd64",
+	system := System{Product: "Windows Server 2022", Build: "20348.2849", Architecture: "amd64",
 		OpenSSH: "OpenSSH_for_Windows_9.5"}
 	r := Report{System: system, CleanUp: "remove from windows"}
 	r.redact([]string{"windows", "Server", "20348", "amd64", "2022", "OpenSSH_for_Windows_9.5"})

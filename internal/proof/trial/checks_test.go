@@ -11,7 +11,7 @@ import (
 )
 
 func node(name, system string, change ...func(*cluster.Node)) cluster.Node {
-	n := cluster.Node{Name: name, Exists: true, Ready: true, KernelVersion: "10.0.20348.2700",
+	n := cluster.Node{Name: name, Exists: true, Ready: true, KernelVersion: "10.0.20348.2849",
 		Labels: map[string]string{corev1.LabelOSStable: system}}
 	for _, c := range change {
 		c(&n)

@@ -121,7 +121,7 @@ func (b *bench) plant(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made.Status.NodeInfo.KernelVersion = "10.0.20348.2700"
+	made.Status.NodeInfo.KernelVersion = "10.0.20348.2849"
 	made.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue,
 		LastHeartbeatTime: metav1.Now()}}
 	if _, err := b.Clientset().CoreV1().Nodes().UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil {

@@ -44,7 +44,7 @@ kind: Node
 metadata: {name: known, labels: {kubernetes.io/role: worker}}
 status:
   conditions: [{type: Ready, status: "True"}]
-  nodeInfo: {kubeletVersion: v1.36.3, osImage: Windows, kernelVersion: 10.0.20348.2700, architecture: amd64}`)
+  nodeInfo: {kubeletVersion: v1.36.3, osImage: Windows, kernelVersion: 10.0.20348.2849, architecture: amd64}`)
 	var table metav1.Table
 	if err := f.client.CoreV1().RESTClient().Get().Resource("nodes").SetHeader("Accept",
 		"application/json;as=Table;v=v1;g=meta.k8s.io").Do(t.Context()).Into(&table); err != nil {
@@ -55,7 +55,7 @@ status:
 		cells[fmt.Sprint(row.Cells[0])] = fmt.Sprint(row.Cells[1:3], row.Cells[4:])
 	}
 	for name, want := range map[string]string{
-		"known": "[Ready worker] [v1.36.3 <none> <none> Windows 10.0.20348.2700 (amd64) <unknown>]",
+		"known": "[Ready worker] [v1.36.3 <none> <none> Windows 10.0.20348.2849 (amd64) <unknown>]",
 		"new":   "[Unknown <none>] [ <none> <none> <unknown> <unknown> <unknown>]",
 	} {
 		if cells[name] != want {

@@ -19,7 +19,7 @@ const (
 	layerType    = "application/vnd.oci.image.layer.v1.tar"
 
 	// osVersion is the build that a Wine prefix reports.
-	osVersion = "10.0.20348.2700"
+	osVersion = "10.0.20348.2849"
 	firstTag  = "1"
 	program   = "program.exe"
 )

@@ -30,7 +30,7 @@ type Meta struct {
 // NodeFacts describe a node at the time of the recording.
 type NodeFacts struct {
 	Name    string  `json:"name"`
-	Windows string  `json:"windows,omitempty"` // such as Windows Server 2022 Datacenter 20348.2700
+	Windows string  `json:"windows,omitempty"` // such as Windows Server 2022 Datacenter 20348.2849
 	Cores   float64 `json:"cores,omitempty"`
 	Runtime string  `json:"runtime,omitempty"` // containerd v1.7.12
 	Kubelet string  `json:"kubelet,omitempty"`

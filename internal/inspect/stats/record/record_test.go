@@ -18,7 +18,7 @@ func meta() record.Meta {
 	return record.Meta{
 		Version: record.Version, Started: time.Unix(1700000000, 0).UTC(), Interval: "1s", Callers: 1,
 		Sources: []stats.Source{stats.CRI},
-		Nodes: []record.NodeFacts{{Name: "win", Windows: "Windows Server 2022 Datacenter 20348.2700",
+		Nodes: []record.NodeFacts{{Name: "win", Windows: "Windows Server 2022 Datacenter 20348.2849",
 			Runtime: "containerd v1.7.12"}},
 	}
 }

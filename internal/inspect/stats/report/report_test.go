@@ -27,7 +27,7 @@ func recorded(t *testing.T, runtime string, broken bool, pod string) report.Reco
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.AddNode(record.NodeFacts{Name: "win", Windows: "Windows Server 2022 Datacenter 20348.2700", Cores: 4,
+	if err := w.AddNode(record.NodeFacts{Name: "win", Windows: "Windows Server 2022 Datacenter 20348.2849", Cores: 4,
 		Runtime: runtime, Note: "simulated"}); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func story(t *testing.T) []byte {
 
 func TestPageIsComplete(t *testing.T) {
 	page := string(story(t))
-	for _, want := range []string{"cpu/cpulimittest/burn", "Windows Server 2022 Datacenter 20348.2700",
+	for _, want := range []string{"cpu/cpulimittest/burn", "Windows Server 2022 Datacenter 20348.2849",
 		"containerd v1.7.12", "zero ", "above 2", "1 + 1", "4.0 ms"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is not in it", want)

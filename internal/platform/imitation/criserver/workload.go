@@ -45,7 +45,7 @@ type Image struct {
 	ID, Tag   string
 	Size      uint64
 	OS        string // default windows
-	OSVersion string // such as 10.0.20348.2700; empty: the image has no version of its OS
+	OSVersion string // such as 10.0.20348.2849; empty: the image has no version of its OS
 	Digest    string // name@sha256:…; empty: this server did not pull the image
 }
 
@@ -57,7 +57,7 @@ func Example(started time.Time, pods int) Workload {
 		Images: []Image{
 			{ID: id("pause"), Tag: "registry.k8s.io/pause:3.8", Size: 156_932_300, OSVersion: "10.0.20348.1006"},
 			{ID: id("nano2022"), Tag: "mcr.microsoft.com/windows/nanoserver:ltsc2022", Size: 120_543_161,
-				OSVersion: "10.0.20348.2700"},
+				OSVersion: "10.0.20348.2849"},
 			{ID: id("nano2019"), Tag: "mcr.microsoft.com/windows/nanoserver:ltsc2019", Size: 102_761_940,
 				OSVersion: "10.0.17763.6293"},
 			{ID: id("nano2025"), Tag: "mcr.microsoft.com/windows/nanoserver:ltsc2025", Size: 198_340_215,
