@@ -40,7 +40,9 @@ type Facts struct {
 // WindowsNode is a Windows node of the cluster.
 type WindowsNode struct {
 	Name  string
-	Build string // such as 10.0.20348.2700
+	Build string // such as 10.0.20348.2849
+	// Product is the name of its Windows, such as Windows Server 2022 Datacenter.
+	Product string
 	// KubeProxy is the form of kube-proxy that swdt join has made there; "" if it has made none.
 	KubeProxy cluster.KubeProxyForm
 }
@@ -199,7 +201,7 @@ func (f *Facts) readNodes(ctx context.Context, c *cluster.Cluster) error {
 	}
 	for _, n := range list.Items {
 		build, _, _ := strings.Cut(n.Status.NodeInfo.KernelVersion, " ")
-		f.Windows = append(f.Windows, WindowsNode{Name: n.Name, Build: build,
+		f.Windows = append(f.Windows, WindowsNode{Name: n.Name, Build: build, Product: n.Status.NodeInfo.OSImage,
 			KubeProxy: cluster.KubeProxyForm(n.Labels[cluster.KubeProxyLabel])})
 	}
 	return nil

@@ -23,6 +23,16 @@ func mistakesOfNodes() []mistake {
 		{is: "a Windows that Kubernetes does not support", found: inJoin, words: []string{"windows-version: ", "14393"},
 			remedy: "use Windows Server 2019 (17763), 2022 (20348), 23H2 (25398) or 2025 (26100)",
 			plant:  facts(func(f *platform.Facts) { f.Build = "14393.1" }), cure: right},
+		{is: "Windows Server 2025 with Calico", found: inJoin, warns: true,
+			words:  []string{"combinations: Calico's project does not support Windows Server 2025", "projectcalico/calico/issues/11691"},
+			remedy: "use Windows Server 2022 for this node",
+			plant:  facts(func(f *platform.Facts) { f.Build = "26100.33296" }), cure: right},
+		{is: "containerd's snapshotter cimfs", found: inJoin, warns: true,
+			words:  []string{"combinations: Windows crashes with containerd's snapshotter cimfs"},
+			remedy: "leave the snapshotter out of containerd's configuration",
+			plant: func(w *world) {
+				w.containerd = `version: 2.4.2, config: "[plugins.'io.containerd.cri.v1.images']\nsnapshotter = 'cimfs'\n"`
+			}, cure: func(w *world) { w.containerd = "version: 1.7.12" }},
 		{is: "the SSH user is no administrator", found: inJoin, words: []string{"elevated: the user may not change"},
 			remedy: "make spec.credentials.username a member of Administrators",
 			plant:  facts(func(f *platform.Facts) { f.Elevated = false }), cure: right},

@@ -9,6 +9,7 @@
 //   - network.go: the pod network; problems.go: its errors as problems of the document
 //   - before.go: mistakes that are found before anything is made; overlap.go: addresses of nodes in the
 //     cluster's ranges
+//   - combinations.go: combinations of Windows and other programs that are known not to work
 //   - check.go: the smoke test
 //   - stage.go: running stages in the order in which they need each other
 //   - connection.go: the connections to nodes, which the stages of a node share
@@ -98,6 +99,8 @@ type work struct {
 	left        []string               // the things that stages of Down did not remove
 	found       *controlPlane          // the control plane, once a stage has found it; nil: none yet
 	connections map[string]*connection // by the name of the node
+	// warned has what warnEarly has reported, by the name of the node.
+	warned map[string][]finding.Problem
 }
 
 // begin returns the work of a command on a cluster, and locks the cluster's record.
@@ -135,6 +138,7 @@ func Up(ctx context.Context, doc config.ClusterDocument, documents []config.Docu
 	began, making := time.Now(), w.making()
 	defer w.disconnect(ctx)
 	w.connectEarly(ctx, making)
+	w.warnEarly(ctx, making)
 	stages, err := w.run(ctx, making)
 	report := newReport(w.name(), stages, nil, time.Since(began), err)
 	report.Check, report.Ready = w.checked, readyTimes(making)
@@ -287,26 +291,9 @@ func (w *work) join(document config.Document, needs ...*stage) func(context.Cont
 		}
 		options := w.Join
 		options.Cluster, options.DryRun = control.api, w.DryRun
-		options.Checked = func(problems []finding.Problem) { warn(r, problems) }
+		options.Checked = func(problems []finding.Problem) { finding.Warn(r, w.notYetWarned(name, problems)) }
 		result, err := join.Run(ctx, n, withControlPlane(document, control), options, r)
 		return w.summary(result.Steps), err
-	}
-}
-
-// warn reports the warnings of the checks before a join: the node joins, but its pods may not work.
-func warn(r ui.Reporter, problems []finding.Problem) {
-	for _, p := range problems {
-		if p.Severity != finding.Warning {
-			continue
-		}
-		text := p.Check + ": " + p.What
-		if p.Evidence != "" {
-			text += " (" + p.Evidence + ")"
-		}
-		if p.Remedy != "" {
-			text += "\n  → " + p.Remedy
-		}
-		r.Warn("%s", text)
 	}
 }
 

@@ -146,6 +146,7 @@ func (c *ContainerdConfig) read(dumped string) error {
 	c.Root = onDrive(cmp.Or(all.text("root"), defaultRoot))
 	c.Pipe = cmp.Or(server.text("address"), all.at("grpc").text("address"))
 	c.SandboxImage = cmp.Or(images.at("pinned_images").text("sandbox"), before2.text("sandbox_image"))
+	c.Snapshotter = cmp.Or(images.text("snapshotter"), before2.at("containerd").text("snapshotter"))
 	for _, cni := range []table{runtime.at("cni"), before2.at("cni")} {
 		c.BinFolders = append(c.BinFolders, cni.list("bin_dirs")...)
 		if folder := cni.text("bin_dir"); folder != "" {

@@ -102,6 +102,8 @@ type ContainerdConfig struct {
 	BinFolders   []string `json:"binFolders,omitempty"`
 	ConfFolder   string   `json:"confFolder,omitempty"`
 	Handlers     []string `json:"handlers,omitempty"`
+	// Snapshotter is that of pods without one of their own.
+	Snapshotter string `json:"snapshotter,omitempty"`
 	// Conflict is the reason why the CRI plugin refuses the effective configuration; or empty.
 	Conflict string `json:"conflict,omitempty"`
 }

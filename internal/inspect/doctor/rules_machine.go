@@ -1,9 +1,11 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/join/combination"
 	"github.com/swdt-dev/swdt/internal/join/preflight"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -21,6 +23,13 @@ func machineRules() []Rule {
 			Means: "Kubernetes supports Windows Server 2019, 2022, 23H2 and 2025; on others kubelet may start, but " +
 				"pods do not.",
 		}, gatheredMachine),
+		{
+			ID: combination.Check, Title: "Windows works together with the programs of the node",
+			Severity: finding.Warning, Needs: machine, Link: docsJoin,
+			Means: "This Windows is known not to work with the pod network, containerd, its snapshotter or kube-proxy in the " +
+				"version that it has, or a project does not support it. The finding has the reports.",
+			Remedy: "update Windows or the program, or use another Windows", look: lookAtCombinations,
+		},
 		fromPreflight(Rule{
 			ID: "architecture", Title: "the processor is x86-64", Severity: finding.Error, Needs: machine,
 			Link:  docsWindows,
@@ -106,6 +115,24 @@ func machineRules() []Rule {
 				"anti-virus-optimization-for-windows-containers",
 		}, func(f *Facts) preflight.Gathered { return preflight.Gathered{Defender: *f.Defender.Value} }),
 	}
+}
+
+// lookAtCombinations uses the programs and the pod network if they are known.
+func lookAtCombinations(f *Facts) []finding.Finding {
+	m := f.Machine.Value
+	s := combination.On(m.Build, m.Product)
+	if f.Programs.Value != nil {
+		programs := *f.Programs.Value
+		s.Containerd = programs["containerd"].Version
+		s.Kubernetes = cmp.Or(programs["kube-proxy"].Version, programs["kubelet"].Version)
+	}
+	if f.Containerd.Value != nil {
+		s.Snapshotter = f.Containerd.Value.Snapshotter
+	}
+	if f.Network.Value != nil {
+		s = s.In(combination.NetworkOf(*f.Network.Value))
+	}
+	return combination.Find(s)
 }
 
 func lookAtContainers(f *Facts) []finding.Finding {

@@ -61,6 +61,9 @@ func machineFaults() []fault {
 	}
 	return []fault{
 		{"windows-version", finding.Error, machine(func(m *doctor.Machine) { m.Build = "14393.1" }), "build 14393.1"},
+		{"combinations", finding.Warning, machine(func(m *doctor.Machine) { m.Build = "26100.33296" }),
+			"does not support Windows Server 2025"},
+		{"combinations", finding.Warning, func(f *doctor.Facts) { f.Containerd.Value.Snapshotter = "cimfs" }, "snapshotter cimfs"},
 		{"architecture", finding.Error, machine(func(m *doctor.Machine) { m.Architecture = "arm64" }), "arm64"},
 		{"elevated", finding.Warning, machine(func(m *doctor.Machine) { m.Elevated = false }), "may not change"},
 		{"disk-space", finding.Error, machine(func(m *doctor.Machine) { m.DiskFree = 1e9 }), "1.0 GB free"},

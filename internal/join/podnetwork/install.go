@@ -13,6 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/obtain/artifact"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
@@ -71,6 +72,8 @@ func Install(ctx context.Context, c *cluster.Cluster, o Options, r ui.Reporter) 
 	if err != nil {
 		return report.ended(err)
 	}
+	report.Problems = append(report.Problems, w.combinations()...)
+	finding.Warn(r, report.Problems)
 	if need := w.need(present); need.any() {
 		if w.manifest, err = w.options.obtain(ctx, need, r); err != nil {
 			return report.ended(err)

@@ -8,6 +8,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 // Report is the result of an installation or a removal.
@@ -16,6 +17,8 @@ type Report struct {
 	Network string `json:"network"`
 	Result  string `json:"result"` // changed, unchanged or failed
 	Error   string `json:"error"`  // "" if the command did not fail
+	// Problems has the warnings about nodes of the cluster that were found before anything was changed.
+	Problems []finding.Problem `json:"problems"`
 	// Steps have the state of each step. The detail of a step is its difference to the cluster.
 	Steps []plan.StepResult `json:"steps"`
 	// Nodes has the nodes of the node files, if swdt looked at them.
@@ -43,7 +46,7 @@ func WriteNodes(p *ui.Page, nodes []NodeReport) error {
 }
 
 func newReport(c *cluster.Cluster, n cni.Network) Report {
-	return Report{Cluster: c.Server(), Network: string(n), Steps: []plan.StepResult{},
+	return Report{Cluster: c.Server(), Network: string(n), Problems: []finding.Problem{}, Steps: []plan.StepResult{},
 		Nodes: []NodeReport{}}
 }
 

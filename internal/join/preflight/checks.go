@@ -3,6 +3,7 @@ package preflight
 import (
 	"errors"
 
+	"github.com/swdt-dev/swdt/internal/join/combination"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
@@ -57,6 +58,7 @@ func nodeChecks() []Check {
 		{"control-plane-name", finding.OnNode, "the control plane's name", nil, lookAtNames},
 		{"control-plane-reachable", finding.OnNode, "the way to the API server", nil, lookAtReach},
 		{"program-folders", finding.OnNode, "who may change programs", needChangeable, lookAtChangeable},
+		{combination.Check, finding.OnNode, "Windows together with other programs", nil, lookAtCombinations},
 		{"defender", finding.OnNode, "Microsoft Defender", needDefender, lookAtDefender},
 	}
 }

@@ -27,7 +27,7 @@ func healthy() *facts {
 		kubelet: "1.36.1", kubeadm: "v1.36.1",
 		node: &nodeFacts{
 			machine: platform.Facts{
-				Hostname: "WIN-1", Product: "Windows Server 2022 Datacenter", Build: "20348.2700",
+				Hostname: "WIN-1", Product: "Windows Server 2022 Datacenter", Build: "20348.2849",
 				Architecture: "amd64",
 				Memory:       16e9, MemoryFree: 11e9, SystemDrive: "C:", DiskFree: 60e9, Elevated: true,
 				Virtualization: true,
@@ -108,12 +108,24 @@ func plantedOnMachine() map[string]planted {
 	return map[string]planted{
 		"2019": {machine(func(m *platform.Facts) { m.Build, m.Product = "17763.1", "Windows Server 2019" }),
 			nil},
-		"2025": {machine(func(m *platform.Facts) { m.Build, m.Product = "26100", "Windows Server 2025" }),
-			nil},
+		"2025": {func(f *facts) {
+			f.node.machine.Build, f.node.machine.Product = "26100.33296", "Windows Server 2025"
+			flannel(f, func(*cluster.Flannel) {})
+		}, nil},
+		"2025 with Calico": {machine(func(m *platform.Facts) { m.Build, m.Product = "26100.33296", "Windows Server 2025" }),
+			[]string{"combinations warning: does not support Windows Server 2025"}},
+		"2025 before the update for overlays": {func(f *facts) {
+			f.node.machine.Build, f.node.machine.Product = "26100.1742", "Windows Server 2025"
+			flannel(f, func(*cluster.Flannel) {})
+		}, []string{"combinations warning: overlay networks (VXLAN) do not work"}},
+		"2025 without a cluster": {func(f *facts) { f.node.machine.Build, f.cluster = "26100.1742", nil }, nil},
+		"cimfs": {func(f *facts) {
+			f.spec.Containerd.Config = "[plugins.'io.containerd.cri.v1.images']\nsnapshotter = 'cimfs'\n"
+		}, []string{"combinations warning: Windows crashes with containerd's snapshotter cimfs"}},
 		"2016": {machine(func(m *platform.Facts) { m.Build, m.Product = "14393.1", "Windows Server 2016" }),
 			[]string{"windows-version error: build 14393.1"}},
 		"Windows 11": {machine(func(m *platform.Facts) { m.Build, m.Product = "26100.1", "Windows 11 Pro" }),
-			[]string{"windows-version warning: no Windows Server"}},
+			[]string{"windows-version warning: no Windows Server", "combinations warning: Windows 11 since 24H2"}},
 		"arm64": {machine(func(m *platform.Facts) { m.Architecture = "arm64" }),
 			[]string{"architecture error: amd64 only"}},
 		"not elevated": {machine(func(m *platform.Facts) { m.Elevated = false }),
@@ -316,7 +328,7 @@ func plantedOnCluster() map[string]planted {
 		}, nil},
 		"with a v":         {version("v1.36.0"), nil},
 		"a minor behind":   {version("1.35.9"), []string{"version-skew warning: kubeadm is older"}},
-		"three behind":     {version("1.33.0"), []string{"version-skew warning: kubeadm is older"}},
+		"three behind":     {version("1.33.1"), []string{"version-skew warning: kubeadm is older"}},
 		"four behind":      {version("1.32.9"), []string{"version-skew error: 4 minor versions behind"}},
 		"ahead":            {version("1.37.0"), []string{"version-skew error: newer than the API server"}},
 		"another major":    {version("2.36.0"), []string{"version-skew error: major"}},

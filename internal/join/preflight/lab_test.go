@@ -49,7 +49,7 @@ func TestARealControlPlane(t *testing.T) {
 		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	p.input.Spec.Version = "1.32.0"
+	p.input.Spec.Version = "1.32.5"
 	expect("version-skew error", "cluster-info error", "node-name warning", "pod-network warning", "kube-proxy warning")
 	if r := p.run(t); finding.Count(r.Problems, finding.Error) != 2 {
 		t.Errorf("%+v", r.Problems)

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/join/combination"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
@@ -41,7 +41,7 @@ func (f *facts) windowsName() string {
 	return WindowsName(f.node.machine.Build)
 }
 
-// WindowsName returns the name of images for a build such as 20348.2700; "" if Kubernetes
+// WindowsName returns the name of images for a build such as 20348.2849; "" if Kubernetes
 // does not support that build.
 func WindowsName(build string) string {
 	build, _, _ = strings.Cut(build, ".")
@@ -162,13 +162,8 @@ func lookAtContainers(f *facts) []finding.Finding {
 	}}
 }
 
-// wantsHyperV reports whether containerd is configured to isolate pods by Hyper-V.
-func wantsHyperV(spec v1alpha1.Kubernetes) bool {
-	return strings.Contains(spec.Containerd.Config, "runhcs-wcow-hypervisor")
-}
-
 func lookAtVirtualization(f *facts) []finding.Finding {
-	if !wantsHyperV(f.spec) {
+	if !combination.WantsHyperV(f.spec) {
 		return nil
 	}
 	const why = "spec.kubernetes.containerd.config asks for Hyper-V isolation"

@@ -15,6 +15,7 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/join/combination"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
@@ -119,7 +120,7 @@ func (l Looker) Machine(ctx context.Context) (platform.Facts, Clock, error) {
 // wantedFeatures returns only the features that the checks need, since on Windows the request for
 // each feature takes seconds.
 func wantedFeatures(spec v1alpha1.Kubernetes) []string {
-	if wantsHyperV(spec) {
+	if combination.WantsHyperV(spec) {
 		return []string{containersFeature, hyperVFeature}
 	}
 	return []string{containersFeature}

@@ -5,6 +5,7 @@
 //
 //   - finding.go: a finding and its severity
 //   - origin.go: findings with the check or rule that made them, as in -o json
+//   - warn.go: warnings of a command that goes on
 //   - text.go: findings for people
 package finding
 
