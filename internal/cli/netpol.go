@@ -210,7 +210,9 @@ With --hosts, the nodes are in the table too: a pod and its own node must always
 each other. For other traffic from and to nodes, the meaning of policies is undefined,
 so it is measured and not judged.
 
-The exit code is 5 if a cell differs, and 1 if the table could not be measured.
+The exit code is 5 if a cell differs, and 1 if the table could not be measured. Cells
+that differ by a known limit of the pod network on Windows nodes are marked l, with the
+source of the limit, and are no failure.
 
 All objects are in namespaces that are removed at the end, also after Ctrl-C; the next
 run removes those of a killed one. The pods have no rights and no token. swdt copies a

@@ -25,6 +25,7 @@ const (
 	deny     wish = iota
 	allow         // the cell must pass
 	whatever      // both is right, since the meaning of policies is undefined
+	either        // both is right, since the pod network has a known limit
 )
 
 // wishOf returns what the policies wish of a cell.
@@ -43,6 +44,11 @@ type state struct {
 	netprobe.Result
 	right bool      // the result is as expected
 	since time.Time // when the first attempt began of those that were right without a pause
+}
+
+// meant reports whether the result is as the policies mean.
+func (s *state) meant(c cell) bool {
+	return (s.Outcome == netprobe.Connected) == c.verdict.Allowed()
 }
 
 // take adds the result of an attempt to the state.

@@ -87,6 +87,8 @@ type run struct {
 	nodes    map[string]cluster.Node
 	// closed has the cells to nodes that are blocked without policies, such as by the firewall of the node.
 	closed map[place]bool
+	// limit is the known limit of the pod network; nil: none.
+	limit *limit
 	// notes say which nodes are not in the table although Options.Nodes is set, and why.
 	notes []string
 }
@@ -101,7 +103,7 @@ type place struct{ from, to, port int }
 func Run(ctx context.Context, c *cluster.Cluster, o Options) (report Report, err error) {
 	begin := time.Now()
 	report = Report{Result: Unmeasured, Cluster: c.Server(), Begin: begin.UTC(), Pods: []PodReport{},
-		Ports: o.Model.portNames(), Unsupported: []string{}, Leftovers: []string{}, Cases: []CaseReport{}}
+		Ports: o.Model.portNames(), Unsupported: []string{}, Limits: []Limit{}, Leftovers: []string{}, Cases: []CaseReport{}}
 	if o, err = o.completed(c); err != nil {
 		return report, err
 	}
@@ -144,10 +146,14 @@ func (w *run) measure(ctx context.Context, nodes []cluster.Node, report *Report)
 	if err != nil {
 		return err
 	}
+	w.limit = limitOf(ctx, w.c)
 	for i, c := range append([]Case{{Name: Before, Proves: "without policies, all pods reach each other"}}, w.Cases...) {
 		w.r.Step("case %d of %d: %s", i+1, len(w.Cases)+1, c.Name)
 		measured, err := w.measureCase(ctx, c)
 		report.Cases = append(report.Cases, measured)
+		if measured.Limited > 0 && len(report.Limits) == 0 {
+			report.Limits = append(report.Limits, w.limit.Limit)
+		}
 		if err != nil {
 			return err
 		}
@@ -281,9 +287,15 @@ func (w *run) measureCase(ctx context.Context, c Case) (CaseReport, error) {
 	measured := slices.DeleteFunc(slices.Clone(all), func(c cell) bool {
 		return w.absent[[2]int{c.from, c.port}] || w.absent[[2]int{c.to, c.port}]
 	})
+	limited, err := w.model.limitedCells(w.limit, policies, measured)
+	if err != nil {
+		return report, err
+	}
 	wanted, open := make([]wish, len(measured)), slices.Repeat([]wish{allow}, len(measured))
 	for i, cell := range measured {
-		wanted[i] = wishOf(cell)
+		if wanted[i] = wishOf(cell); limited[i] {
+			wanted[i] = either
+		}
 		if w.isUnjudged(cell, c.Name == Before) {
 			wanted[i], open[i] = whatever, whatever
 		}

@@ -48,7 +48,7 @@ func class(mark string) string {
 		return "deny"
 	case string(markLeaks), string(markBlocked):
 		return "wrong"
-	case string(markUnknown):
+	case string(markUnknown), string(markLimited):
 		return "unknown"
 	}
 	return "own"

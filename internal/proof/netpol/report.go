@@ -15,6 +15,7 @@ import (
 const (
 	AsMeant    = "asMeant"    // all cells are as the policies mean
 	Differs    = "differs"    // a cell is not
+	KnownLimit = "knownLimit" // a cell is not, by a known limit of the pod network on Windows, and no other cell
 	Unmeasured = "unmeasured" // the table could not be measured
 )
 
@@ -23,7 +24,7 @@ const maxDifferences = 500
 
 // Report is the result of a run.
 type Report struct {
-	Result  string      `json:"result"`  // asMeant, differs or unmeasured
+	Result  string      `json:"result"`  // asMeant, knownLimit, differs or unmeasured
 	Error   string      `json:"error"`   // why the tables could not be measured; "" if they were
 	Cluster string      `json:"cluster"` // the API server's URL
 	Begin   time.Time   `json:"begin"`
@@ -33,6 +34,8 @@ type Report struct {
 	// Unsupported has the protocols that pods do not have, such as "SCTP on windows", and what nodes cannot serve.
 	// Their cells are not measured.
 	Unsupported []string `json:"unsupported"`
+	// Limits are the known limits of the pod network on Windows nodes by which cells differ.
+	Limits []Limit `json:"limits"`
 	// Leftovers are the namespaces of killed runs that this run has removed.
 	Leftovers []string     `json:"leftovers"`
 	Cases     []CaseReport `json:"cases"`
@@ -53,13 +56,15 @@ type CaseReport struct {
 	Name     string   `json:"name"`
 	Proves   string   `json:"proves"`
 	Policies []string `json:"policies"` // as NAMESPACE/NAME
-	Result   string   `json:"result"`   // asMeant, differs or unmeasured
+	Result   string   `json:"result"`   // asMeant, knownLimit, differs or unmeasured
 	Cells    int      `json:"cells"`    // the number of cells that were measured
 	Denied   int      `json:"denied"`   // the number of cells that the policies deny
 	Wrong    int      `json:"wrong"`    // the number of cells that differ
 	// Undefined is the number of cells from or to nodes for which the meaning of policies is undefined. They are
 	// measured and not judged.
 	Undefined int `json:"undefined"`
+	// Limited is the number of cells that differ by a known limit of the pod network. They do not count as wrong.
+	Limited int `json:"limited"`
 	// BindSeconds is the time from the last policy until all cells were as meant; 0 if they never were.
 	BindSeconds float64 `json:"bindSeconds"`
 	// Released reports whether all pods reached each other again after the policies were removed, and
@@ -96,6 +101,13 @@ func (r CaseReport) withStates(m Model, all, measured []cell, wanted []wish, sta
 			r.Undefined++
 		case deny:
 			r.Denied++
+		case either:
+			if !c.verdict.Allowed() {
+				r.Denied++
+			}
+			if states[i].right && !states[i].meant(c) {
+				r.Limited++
+			}
 		}
 		if !states[i].right {
 			r.Wrong++
@@ -115,6 +127,8 @@ func (r CaseReport) withStates(m Model, all, measured []cell, wanted []wish, sta
 			return markOpen
 		case states[j].right && wanted[j] == whatever:
 			return markShut
+		case states[j].right && wanted[j] == either && !states[j].meant(c):
+			return markLimited
 		case states[j].right:
 			return c.expected()
 		case states[j].Outcome == netprobe.Connected:
@@ -122,11 +136,14 @@ func (r CaseReport) withStates(m Model, all, measured []cell, wanted []wish, sta
 		}
 		return markBlocked
 	})
-	if r.Result = AsMeant; r.Wrong > 0 {
+	switch r.Result = AsMeant; {
+	case r.Wrong > 0:
 		r.Result = Differs
-	} else {
-		r.BindSeconds = bound.Seconds()
+		return r
+	case r.Limited > 0:
+		r.Result = KnownLimit
 	}
+	r.BindSeconds = bound.Seconds()
 	return r
 }
 
@@ -149,8 +166,10 @@ func difference(m Model, c cell, s state) Difference {
 // judged returns the report with its result. err is why the tables could not be measured, or nil.
 func (r Report) judged(took time.Duration, err error) Report {
 	r.Seconds, r.Result = took.Seconds(), AsMeant
-	if slices.ContainsFunc(r.Cases, func(c CaseReport) bool { return c.Result == Differs }) {
-		r.Result = Differs
+	for _, result := range []string{KnownLimit, Differs} { // the worst last
+		if slices.ContainsFunc(r.Cases, func(c CaseReport) bool { return c.Result == result }) {
+			r.Result = result
+		}
 	}
 	if err != nil {
 		r.Result, r.Error = Unmeasured, probepod.Shortened(err.Error())
@@ -180,11 +199,11 @@ func (r Report) Failure() error {
 	return e
 }
 
-// Names returns the cases that differ, for -o name.
+// Names returns the cases that differ or were not measured, for -o name.
 func (r Report) Names() []string {
 	names := []string{}
 	for _, c := range r.Cases {
-		if c.Result != AsMeant {
+		if c.Result != AsMeant && c.Result != KnownLimit {
 			names = append(names, "case/"+c.Name)
 		}
 	}
@@ -203,7 +222,7 @@ func (r Report) WriteText(page *ui.Page) error {
 	}
 	tables := false
 	for _, c := range r.Cases {
-		if c.Result == Unmeasured || !page.Wide && c.Wrong == 0 && (len(r.Cases) > 2 || c.Name == Before) {
+		if c.Result == Unmeasured || !page.Wide && c.Wrong+c.Limited == 0 && (len(r.Cases) > 2 || c.Name == Before) {
 			continue
 		}
 		tables = true
@@ -243,6 +262,9 @@ func (r Report) writeLegend(page *ui.Page) error {
 	text := fmt.Sprintf("rows are sources, columns targets: %s\n%s\n", legend, wrongLegend)
 	if slices.ContainsFunc(r.Pods, func(p PodReport) bool { return p.Host }) {
 		text += nodesLegend + "\n"
+	}
+	if len(r.Limits) > 0 {
+		text += limitLegend + "\n"
 	}
 	_, err := fmt.Fprintln(page, text)
 	return err
@@ -310,6 +332,8 @@ func (c CaseReport) result() string {
 	switch c.Result {
 	case AsMeant:
 		return ui.Good("as meant")
+	case KnownLimit:
+		return ui.Warn("known limit")
 	case Differs:
 		return ui.Bad("differs")
 	}
@@ -342,6 +366,10 @@ func (c CaseReport) sentence() string {
 	if c.Result == Differs {
 		return fmt.Sprintf("%s: %d of %s differ", c.Name, c.Wrong, plural(c.Cells, "cell"))
 	}
+	if c.Result == KnownLimit {
+		return fmt.Sprintf("%s: %d of %s differ by a known limit, all others are as meant", c.Name, c.Limited,
+			plural(c.Cells, "cell"))
+	}
 	return fmt.Sprintf("%s: all %s are as meant", c.Name, plural(c.Cells, "cell"))
 }
 
@@ -368,10 +396,15 @@ func (r Report) Sentence() string {
 	switch {
 	case cells == 0:
 		text += "nothing is proved"
+	case wrong == 0 && r.Result == KnownLimit:
+		text += "all as meant, but " + r.limitSentence()
 	case wrong == 0:
 		text += "all as meant"
 	default:
 		text += fmt.Sprintf("%d wrong, in %s", wrong, plural(differ, "case"))
+		if limited := r.limitSentence(); limited != "" {
+			text += "; " + limited
+		}
 	}
 	if len(r.Unsupported) > 0 {
 		text += "; not supported: " + strings.Join(r.Unsupported, ", ")

@@ -51,6 +51,7 @@ const (
 	markUnknown = '?' // was not measured
 	markOpen    = 'o' // passes, and policies do not define it
 	markShut    = 'b' // is blocked, and policies do not define it
+	markLimited = 'l' // is not as the policies mean, by a known limit of the pod network
 )
 
 // Table is the table of ports for which all cells are equal.
@@ -58,7 +59,8 @@ type Table struct {
 	Ports []string `json:"ports"` // such as TCP/80
 	// Rows has a row for each source, in the order of the pods, with a mark for each target: . passes and x
 	// is denied, as the policies mean; P passes and must be denied; D is denied and must pass; o passes and b is
-	// blocked where the meaning of policies is undefined; ? was not measured; - is the pod itself.
+	// blocked where the meaning of policies is undefined; l differs by a known limit of the pod network; ? was not
+	// measured; - is the pod itself.
 	Rows []string `json:"rows"`
 }
 
@@ -117,6 +119,8 @@ const (
 	legend = ". passes, x is denied, - the pod itself"
 	// wrongLegend explains the marks of differences.
 	wrongLegend = "P passes and must be denied, D is denied and must pass, ? was not measured"
+	// limitLegend explains the mark of cells that differ by a known limit.
+	limitLegend = "l differs by a known limit of the pod network on Windows nodes"
 	// nodesLegend explains the marks of cells with nodes.
 	nodesLegend = "o passes and b is blocked from or to a node, for which policies are not defined"
 )
@@ -156,7 +160,7 @@ func shown(mark rune) string {
 	switch text := string(mark); mark {
 	case markLeaks, markBlocked:
 		return ui.Bad(text)
-	case markUnknown:
+	case markUnknown, markLimited:
 		return ui.Warn(text)
 	default:
 		return text
@@ -166,6 +170,6 @@ func shown(mark rune) string {
 // differs reports whether a table has a cell that is not as the policies mean.
 func (t Table) differs() bool {
 	return slices.ContainsFunc(t.Rows, func(row string) bool {
-		return strings.ContainsAny(row, string([]rune{markLeaks, markBlocked, markUnknown}))
+		return strings.ContainsAny(row, string([]rune{markLeaks, markBlocked, markUnknown, markLimited}))
 	})
 }
