@@ -66,8 +66,13 @@ func (c *Cluster) KubeProxyChoice(ctx context.Context) (KubeProxyChoice, error) 
 	if err != nil {
 		return KubeProxyChoice{}, err
 	}
+	return KubeProxyChoiceOf(data), nil
+}
+
+// KubeProxyChoiceOf returns the choice in the content of the ConfigMap that records it.
+func KubeProxyChoiceOf(data map[string]string) KubeProxyChoice {
 	return KubeProxyChoice{Form: KubeProxyForm(data[kubeProxyFormField]), Network: data[kubeProxyNetworkField],
-		HNSNetwork: data[kubeProxyHNSField], Server: data[kubeProxyServerField]}, nil
+		HNSNetwork: data[kubeProxyHNSField], Server: data[kubeProxyServerField]}
 }
 
 // NoKubeProxyTokenError reports that the account of kube-proxy has no token yet.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	fleetv1 "github.com/swdt-dev/swdt/api/fleet/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/rollout"
@@ -105,7 +106,10 @@ func (w *order) doubtByRollout(ctx context.Context) (refusal string, err error) 
 	case live.Spec.Paused && wanted == fleetv1.OperationRoll && !w.fetched: // a pause lets nodes that were touched go on
 		return fmt.Sprintf("NodeRollout %s is paused", spec.Rollout), nil
 	}
-	return w.doubtBySelector(ctx, live.Spec.Selector)
+	if refusal, err := w.doubtBySelector(ctx, live.Spec.Selector); refusal != "" || err != nil {
+		return refusal, err
+	}
+	return w.doubtByKubeProxy(ctx)
 }
 
 // doubtBySelector checks that the selector of the NodeRollout chooses this node. The controller cannot write labels of nodes.
@@ -130,7 +134,12 @@ func (w *order) doubtBySelector(ctx context.Context, text metav1.LabelSelector) 
 
 // get reads an object from the API server.
 func (w *order) get(ctx context.Context, resource schema.GroupVersionResource, name string, into any) error {
-	u, err := w.Client.Resource(resource).Get(ctx, name, metav1.GetOptions{})
+	return w.read(ctx, w.Client.Resource(resource), name, into)
+}
+
+// read reads an object of one kind.
+func (w *order) read(ctx context.Context, from dynamic.ResourceInterface, name string, into any) error {
+	u, err := from.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsForbidden(err) {
 		return fmt.Errorf("%w; `swdt fleet install` grants this right", err)
 	}
