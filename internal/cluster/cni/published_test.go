@@ -20,7 +20,13 @@ import (
 // published returns a file that Calico publishes for a version, as testdata/published has it.
 func published(t *testing.T, version, file string) []byte {
 	t.Helper()
-	packed, err := os.ReadFile(path.Join("testdata", "published", "calico-"+version+"-"+file+".gz"))
+	return unpacked(t, "calico-"+version+"-"+file)
+}
+
+// unpacked returns a file of testdata/published.
+func unpacked(t *testing.T, file string) []byte {
+	t.Helper()
+	packed, err := os.ReadFile(path.Join("testdata", "published", file+".gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
