@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/cluster/cni"
@@ -20,6 +19,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/sandbox/apiserver"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // Manifests in the shape of Antrea's, with the objects that swdt treats in a special way.
@@ -373,13 +373,7 @@ func TestAntreaOnARealAPIServer(t *testing.T) {
 	defer cancel()
 	makeNode(ctx, t, c, "linux-1", "linux", "6.1.0")
 	makeNode(ctx, t, c, "win-1", "windows", "10.0.20348.2849 (amd64)")
-	for name, cidr := range map[string]string{"linux-1": "10.244.0.0/24", "win-1": "10.244.1.0/24"} {
-		patch := []byte(`{"spec": {"podCIDR": "` + cidr + `", "podCIDRs": ["` + cidr + `"]}}`)
-		if _, err := c.Clientset().CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch,
-			metav1.PatchOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	awaitPodCIDR(ctx, t, c, "linux-1", "win-1")
 	runKubelets(t, c)
 	w := &antreaWorld{t: t, c: c, folder: t.TempDir()}
 	w.o = podnetwork.Options{Settings: cni.Settings{Network: cni.Antrea, APIServer: "10.0.0.1:6443"},
@@ -405,6 +399,25 @@ func TestAntreaOnARealAPIServer(t *testing.T) {
 		t.Fatalf("left of Antrea: %+v, %v", found.Antrea, err)
 	}
 	w.settingsOfOthers(ctx)
+}
+
+// awaitPodCIDR waits until kube-controller-manager has given the nodes their addresses of pods. The API server refuses
+// another writer's then.
+func awaitPodCIDR(ctx context.Context, t *testing.T, c *cluster.Cluster, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		err := wait.Condition{Name: "the podCIDR of Node " + name, Interval: 100 * time.Millisecond, Limit: time.Minute,
+			Look: func(ctx context.Context) error {
+				n, err := c.Clientset().CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+				if err == nil && n.Spec.PodCIDR == "" {
+					err = errors.New("it has none")
+				}
+				return err
+			}}.Wait(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // settingsOfOthers checks that the settings of another manager are a conflict, unless --force takes them.
