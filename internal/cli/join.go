@@ -129,6 +129,9 @@ func findPodNetwork(ctx context.Context, n *node.Node, name string) (join.PodNet
 		return join.PodNetwork{}, false, nil
 	}
 	network := join.PodNetwork{Type: found.Type}
+	if len(found.Subnets) > 0 {
+		network.Subnet = found.Subnets[0].Prefix
+	}
 	if err != nil || !strings.EqualFold(found.Type, "overlay") {
 		return network, err == nil, err
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/swdt-dev/swdt/internal/obtain/artifact"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/ui"
-	"github.com/swdt-dev/swdt/internal/ui/remedy"
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 
@@ -128,6 +127,11 @@ func (s *kubeProxy) differences(ctx context.Context, n *node.Node) (parts []stri
 	if wanted == nil {
 		return append(parts, s.waits()), nil
 	}
+	if network, ready, err := s.network(ctx, n); err != nil {
+		return nil, err
+	} else if !ready && s.reserves(network) {
+		parts = append(parts, "reserve a source address in "+network.Subnet)
+	}
 	r, err := load(ctx, n)
 	if err != nil {
 		return nil, err
@@ -236,12 +240,12 @@ func (s *kubeProxy) awaitNetwork(ctx context.Context, n *node.Node, r ui.Reporte
 	return waitFor("the HNS network "+s.choice.HNSNetwork, s.options.ReadyTimeout, r, func(ctx context.Context) error {
 		found, ready, err := s.network(ctx, n)
 		switch {
+		case errors.Is(err, context.DeadlineExceeded): // the time is over: the last state says what was missing
+			return context.DeadlineExceeded
 		case err != nil:
 			return wait.Stop(err)
-		case !ready && found.Type != "" && !strings.EqualFold(s.choice.Network, v1alpha1.CalicoPlugin):
-			return wait.Stop(fmt.Errorf("the HNS network %s is an overlay, for which swdt knows kube-proxy's source address "+
-				"in Calico alone: run kube-proxy as pods: %s", s.choice.HNSNetwork,
-				remedy.Command("network", "install", s.choice.Network, "--kube-proxy", string(cluster.KubeProxyDaemonSet))))
+		case !ready && s.reserves(found):
+			return s.reserve(ctx, n, found.Subnet)
 		case !ready:
 			return s.noNetwork()
 		}
@@ -270,19 +274,22 @@ func (s *kubeProxy) PlanUndo(ctx context.Context) (plan.Change, error) {
 	if err != nil {
 		return plan.Change{}, err
 	}
-	change, files := serviceUndoChange(r, kubeProxyName), filesChange(r.filesOf(stepKubeProxy))
-	if !change.Needed {
-		return files, nil
+	var parts []string
+	for _, change := range []plan.Change{serviceUndoChange(r, kubeProxyName), r.SourceVIP.undoChange(),
+		filesChange(r.filesOf(stepKubeProxy))} {
+		if change.Needed {
+			parts = append(parts, change.Summary)
+		}
 	}
-	if files.Needed {
-		change.Summary += ", " + files.Summary
-	}
-	return change, nil
+	return plan.Change{Needed: len(parts) > 0, Summary: strings.Join(parts, ", ")}, nil
 }
 
 // Undo removes the service first and then the label, which lets pods of kube-proxy onto the node.
 func (s *kubeProxy) Undo(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
 	if err := unregister(ctx, s.node, kubeProxyName); err != nil {
+		return plan.Outcome{}, err
+	}
+	if err := s.release(ctx, s.node); err != nil {
 		return plan.Outcome{}, err
 	}
 	r, err := load(ctx, s.node)

@@ -25,7 +25,8 @@ import (
 // proxyLab is a machine in a cluster whose kube-proxy is a service.
 type proxyLab struct {
 	*lab
-	sourceVIP string // of the overlay network; "": it has none yet
+	network, hnsNetwork string
+	sourceVIP           string // of the overlay network; "": it has none yet
 }
 
 const proxyAccount = `apiVersion: v1
@@ -43,7 +44,7 @@ type: kubernetes.io/service-account-token
 
 func newProxyLab(t *testing.T) *proxyLab {
 	t.Helper()
-	l := &proxyLab{lab: newLab(t), sourceVIP: "192.168.15.130"}
+	l := &proxyLab{lab: newLab(t), network: "calico", hnsNetwork: "Calico", sourceVIP: "192.168.15.130"}
 	if err := l.control.Plant(proxyAccount); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func newProxyLab(t *testing.T) *proxyLab {
 // choose records a form of kube-proxy, as swdt network install does.
 func (l *proxyLab) choose(form cluster.KubeProxyForm) {
 	l.t.Helper()
-	choice := cluster.KubeProxyChoice{Form: form, Network: "calico", HNSNetwork: "Calico", Server: "https://192.0.2.1:6443"}
+	choice := cluster.KubeProxyChoice{Form: form, Network: l.network, HNSNetwork: l.hnsNetwork, Server: "https://192.0.2.1:6443"}
 	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: cluster.KubeProxyRecord}, Data: choice.Data()}
 	maps := l.cluster.Clientset().CoreV1().ConfigMaps(metav1.NamespaceSystem)
 	_ = maps.Delete(l.t.Context(), record.Name, metav1.DeleteOptions{}) // fails if there is none

@@ -20,6 +20,8 @@ type PodNetwork struct {
 	Type string // such as Overlay or L2Bridge
 	// SourceVIP is the address of this node in an overlay network; "" if the network is no overlay, or has none yet.
 	SourceVIP string
+	// Subnet is the range of this node's pods in the network, such as 10.244.1.0/24; "" if it is unknown.
+	Subnet string
 }
 
 // overlay is the type of an HNS network on which kube-proxy needs a source address: without one it ends
@@ -34,6 +36,13 @@ func (j *joining) network(ctx context.Context, n *node.Node) (PodNetwork, bool, 
 	found, there, err := j.options.FindPodNetwork(ctx, n, j.choice.HNSNetwork)
 	if err != nil {
 		return PodNetwork{}, false, fmt.Errorf("look for the HNS network %s: %w", j.choice.HNSNetwork, err)
+	}
+	if there && j.reserves(found) {
+		r, err := load(ctx, n)
+		if err != nil {
+			return PodNetwork{}, false, err
+		}
+		found.SourceVIP = r.SourceVIP.addressIn(found.Subnet)
 	}
 	return found, there && (!strings.EqualFold(found.Type, overlay) || found.SourceVIP != ""), nil
 }

@@ -38,6 +38,8 @@ type record struct {
 	NetworksBefore *[]networkRecord `json:"networksBefore,omitempty"`
 	// PortsBefore are the dynamic TCP ports before the join; nil: the join has not changed them.
 	PortsBefore *portRange `json:"portsBefore,omitempty"`
+	// SourceVIP is the address that is reserved for kube-proxy; nil: none.
+	SourceVIP *reservation `json:"sourceVIP,omitempty"`
 	// Ranges are the address ranges of the cluster's Services and pods, if a proxy is set.
 	Ranges []string `json:"ranges,omitempty"`
 	// Labels has the keys of the labels; Taints has the taints in the node file's

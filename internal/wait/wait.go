@@ -55,8 +55,9 @@ func (c Condition) Wait(ctx context.Context) error {
 			}
 			state = end.err
 		}
-		// If the time is over, the state may report only that Look was interrupted.
-		if bounded.Err() == nil || last == nil {
+		// If the time is over, the state may report only that Look was interrupted. A server may see the end of the time
+		// a moment before this side does.
+		if last == nil || bounded.Err() == nil && !isContextError(state) {
 			last = state
 		}
 		if bounded.Err() == nil && c.Pending != nil {

@@ -56,6 +56,8 @@ func (c component) main(ctx context.Context) int {
 	switch {
 	case c.name == "kube-log-runner":
 		return logRunnerMain(ctx, c.p, c.version)
+	case c.name == "host-local":
+		return hostLocalMain(c.p)
 	case c.name == "nssm":
 		return nssmMain(ctx, c.p)
 	case slices.Contains(c.p.Args, "--version") || slices.Contains(c.p.Args, "-v") && c.name == "containerd":
