@@ -34,8 +34,8 @@ spec:
 `
 
 // TestKubeProxyAsAServiceOfJoin has swdt alone bring the real kube-proxy.exe onto a Wine node, by `network install` and
-// `join`: it programs Services, follows their endpoints, and is restarted and pushed. Wine's SCM has no recovery actions,
-// so the test does not kill it.
+// `join`: it programs Services, follows their endpoints, is restarted and pushed, and replaced by other versions. Wine's SCM
+// has no recovery actions, so the test does not kill it.
 func TestKubeProxyAsAServiceOfJoin(t *testing.T) {
 	c := clusterSandbox(t)
 	n := proxyNode{cluster: c, config: withKubeProxy(t, c.joinFile(t, credentialsOf(t, c.sandboxInfo), joinWith{}))}
@@ -62,6 +62,37 @@ func TestKubeProxyAsAServiceOfJoin(t *testing.T) {
 
 	n.isRestarted(t)
 	n.push(t)
+	n.takesOtherVersions(t, services)
+}
+
+// planted is the version of the kube-proxy without the feature gates that 1.38 lacks.
+const planted = "v1.38.0-planted"
+
+// takesOtherVersions pushes an older kube-proxy.exe and the planted 1.38 to the service that a join has made: each programs
+// all Services with the flags of that service. The planted one ends with the gates that the published image's script sets.
+func (n proxyNode) takesOtherVersions(t *testing.T, services int) {
+	t.Helper()
+	for _, version := range []string{"v1.35.4", planted} {
+		mark := n.calls(t)
+		file := nodeFile(t, credentialsOf(t, n.sandboxInfo), provisioner("kube-proxy", version,
+			lab(t, "node/kube-proxy-"+strings.TrimPrefix(version, "v")+".exe"), `C:\k\kube-proxy.exe`, ""))
+		pushed := decoded[report](t, ok(t, "kubernetes", "-c", file, "--only", "kube-proxy", "-o", "json"))
+		if len(pushed.Nodes) != 1 || len(pushed.Nodes[0].Components) != 1 || pushed.Nodes[0].Components[0].Version.After != version {
+			t.Fatalf("the push of %s: %+v", version, pushed)
+		}
+		within(t, 3*time.Minute, version+" programs all Services", func() error {
+			made := n.calls(t).since(mark)["HcnCreateLoadBalancer"]
+			if balancers, _ := n.programmed(t); made != balancers || made < services {
+				return fmt.Errorf("%d load balancers made of %d", made, balancers)
+			}
+			return nil
+		})
+	}
+	old := swdt(t, "exec", "-c", n.config, "--", `C:\k\kube-proxy.exe`, "--proxy-mode=kernelspace", "--hostname-override=wine-1",
+		`--kubeconfig=C:\etc\kubernetes\kube-proxy.conf`, "--feature-gates=WinDSR=true")
+	if old.code != 1 || !strings.Contains(old.stdout+old.stderr, "unrecognized feature gate: WinDSR") {
+		t.Errorf("the planted 1.38 with the gates of the published script: exit code %d\n%s%s", old.code, old.stdout, old.stderr)
+	}
 }
 
 // withKubeProxy adds the lab's kube-proxy.exe to a node file.

@@ -18,6 +18,7 @@
 #   bench        kubelet, and everything else that benchmarks push
 #   node         programs with which a Windows node joins a cluster: kubelet, kubeadm, …
 #   older        kubelet and kubeadm of an older minor version, from which that node is upgraded
+#   proxies      kube-proxy.exe of that older version, and one without the feature gates that 1.38 lacks
 #   cluster      a control plane for this machine (Linux): etcd, kube-apiserver, …
 #   networks     the published manifests of pod networks
 #   kind         the node image of a real kind cluster (Debian and Ubuntu, as root)
@@ -232,6 +233,29 @@ older() {
 	build "node/kubeadm-$older.exe" "$(go env GOVERSION) 1 $older $(sha256sum <"kubernetes/$older/go.mod")" \
 		kubernetes_build "kubernetes/$older" k8s.io/kubernetes/cmd/kubeadm "$older"
 	node_kubelet "$older" "$older"
+}
+
+# proxies builds other versions of kube-proxy for the node. 1.38 needs a newer Go than this one, so planted_kube_proxy stands
+# for it.
+proxies() {
+	build "node/kube-proxy-$older.exe" "$(go env GOVERSION) 1 $older $(sha256sum <"kubernetes/$older/go.mod")" \
+		kubernetes_build "kubernetes/$older" k8s.io/kubernetes/cmd/kube-proxy "$older"
+	planted_kube_proxy 1.36.3
+}
+
+# planted_kube_proxy builds a kube-proxy without the feature gates WinDSR and WinOverlay, as 1.38 is
+# (kubernetes/kubernetes#142125). Its version says that it is planted.
+planted_kube_proxy() { # VERSION
+	local name=1.38.0-planted
+	local imports='/^\tutilfeature "/d; /^\tkubefeatures "/d'
+	local edits=(
+		k8s.io/kubernetes '/^\tWinDSR: {},$/d; /^\tWinOverlay: {},$/d; /^\tWinDSR: {$/,/^\t},$/d; /^\tWinOverlay: {$/,/^\t},$/d; /^\tWin\(DSR\|Overlay\) featuregate/d'
+		pkg/features/kube_features.go
+		k8s.io/kubernetes "$imports; s/utilfeature.DefaultFeatureGate.Enabled(kubefeatures.WinOverlay) && //" pkg/proxy/winkernel/supported.go
+		k8s.io/kubernetes "$imports; /if isDSR \&\& !utilfeature/,/^\t}\$/d; /if !utilfeature.*WinOverlay/,/^\t\t}\$/d" pkg/proxy/winkernel/proxier.go
+	)
+	build "node/kube-proxy-$name.exe" "$(go env GOVERSION) 1 $1 $(sha256sum <kubernetes/go.mod) ${edits[*]}" \
+		kubernetes_build kubernetes k8s.io/kubernetes/cmd/kube-proxy "$name" "${edits[@]}"
 }
 
 # joining builds the programs of a node that joins, besides containerd.
@@ -563,7 +587,7 @@ services() {
 part() { # PART
 	local lock=$lab/.lock
 	case $1 in
-	cluster | networks | node | older | guest | kind | up | e2etest*) lock=$lab/.lock-${1%%-*} ;;
+	cluster | networks | node | older | proxies | guest | kind | up | e2etest*) lock=$lab/.lock-${1%%-*} ;;
 	esac
 	exec 9>"$lock"
 	if command -v flock >/dev/null; then flock 9; fi
@@ -573,7 +597,7 @@ part() { # PART
 		pods
 		grpcurl
 		;;
-	services | pods | grpcurl | bench | node | older | nssm | powershell | networks | kind | guest) "$1" ;;
+	services | pods | grpcurl | bench | node | older | proxies | nssm | powershell | networks | kind | guest) "$1" ;;
 	containerds)
 		containerd 1.6.27
 		containerd 1.7.12

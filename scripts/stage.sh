@@ -174,7 +174,7 @@ stage_containerds() {
 stage_cluster() {
 	scripts/install-test-deps.sh
 	make --no-print-directory images
-	use_lab all containerds node older cluster
+	use_lab all containerds node older proxies cluster
 	SWDT_LAB_CLUSTER=required SWDT_FLEET_NODES=1000 end_to_end cluster -p 1 ./e2e/... \
 		./internal/{sandbox,cluster,node/viapod,join/preflight,join/podnetwork,join/smoke,rollout/control}/...
 }

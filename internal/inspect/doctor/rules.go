@@ -47,7 +47,14 @@ func gatheredServices(f *Facts) preflight.Gathered {
 	return preflight.Gathered{Services: *f.Services.Value}
 }
 
-func gatheredNetwork(f *Facts) preflight.Gathered { return preflight.Gathered{CNI: *f.Network.Value} }
+// gatheredNetwork includes the API server's version if it is known: it is that of an image whose tag has none.
+func gatheredNetwork(f *Facts) preflight.Gathered {
+	g := preflight.Gathered{CNI: *f.Network.Value}
+	if f.Server.Value != nil {
+		g.APIServer = f.Server.Value.Version
+	}
+	return g
+}
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 

@@ -1,10 +1,12 @@
 package podnetwork_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,10 +16,12 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/cluster/cni"
 	"github.com/swdt-dev/swdt/internal/join/podnetwork"
+	"github.com/swdt-dev/swdt/internal/join/preflight"
 	"github.com/swdt-dev/swdt/internal/obtain/artifact"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/sandbox/apiserver"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 // flannelForLinux is a manifest with the names of flannel's.
@@ -99,6 +103,26 @@ spec:
 `
 }
 
+// preflight returns what `swdt join --preflight` and `swdt doctor` find about kube-proxy.
+func (w *proxyWorld) preflight() []finding.Finding {
+	w.t.Helper()
+	network, err := w.c.CNI(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	version, err := w.c.Version(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	found, err := preflight.Judge("kube-proxy", preflight.Gathered{CNI: network, APIServer: version})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return slices.DeleteFunc(found, func(f finding.Finding) bool { // the images of this test are of several versions
+		return strings.Contains(f.What, "another version")
+	})
+}
+
 // A kube-proxy that does not run is found by status, with the remedy; the remedy mends it, and status finds it no more.
 func TestABrokenKubeProxyIsMendedByItsRemedy(t *testing.T) {
 	const published = `image: 'sigwindowstools/kube-proxy:v1.36.3-calico-hostprocess'`
@@ -149,6 +173,10 @@ func TestABrokenKubeProxyIsMendedByItsRemedy(t *testing.T) {
 			} else if step.State != plan.Failed || !strings.Contains(step.Message, test.found) || !strings.Contains(step.Message, test.remedy) {
 				t.Fatalf("status %+v, want %q and %q", step, test.found, test.remedy)
 			}
+			if before := w.preflight(); len(before) != 1 || !strings.Contains(before[0].Evidence+before[0].What, test.found) ||
+				!strings.Contains(before[0].Remedy, cmp.Or(test.remedy, "`swdt network install flannel`")) {
+				t.Errorf("preflight and doctor find %+v", before)
+			}
 			if test.found != "" {
 				var broken *cni.KubeProxyError
 				if _, err := podnetwork.Install(t.Context(), w.c, w.o, ui.Discard{}); !errors.As(err, &broken) {
@@ -169,6 +197,9 @@ func TestABrokenKubeProxyIsMendedByItsRemedy(t *testing.T) {
 			}
 			if step := kubeProxyStep(t, status.Settings); step.State != plan.OK {
 				t.Errorf("after the remedy: %+v", step)
+			}
+			if after := w.preflight(); len(after) > 0 {
+				t.Errorf("after the remedy, preflight and doctor find %+v", after)
 			}
 			found, err := w.c.CNI(context.Background())
 			if err != nil {
