@@ -90,7 +90,7 @@ func comparedElsewhere() map[string]func(*testing.T) {
 }
 
 func netpolRunFitsItsSchema(t *testing.T) {
-	text, err := json.Marshal(netpol.Report{Result: netpol.Differs, Pods: []netpol.PodReport{{Name: "x/a"}},
+	text, err := json.Marshal(netpol.Report{Result: netpol.Differs, Limits: []netpol.Limit{{Network: "Calico"}}, Pods: []netpol.PodReport{{Name: "x/a"}},
 		Ports: []string{"TCP/80"}, Unsupported: []string{}, Leftovers: []string{}, Cases: []netpol.CaseReport{{
 			Name: "policies", Policies: []string{"x/deny"}, Tables: []netpol.Table{{Ports: []string{"TCP/80"}, Rows: []string{"-"}}}, LeftOut: []netpol.LeftOut{},
 			Differences: []netpol.Difference{{From: "x/a", To: "x/b", Policies: []string{}}}}}})

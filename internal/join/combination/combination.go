@@ -57,7 +57,7 @@ type Network struct {
 // Range is the versions from From on that are older than Before. An empty bound does not exist.
 type Range struct{ From, Before string }
 
-// Subject is what is known of a node, now or as planned. A row with a condition on an unset field does not apply.
+// Subject is a node as it is or as it is planned. A row with a condition on an unset field does not apply.
 type Subject struct {
 	Build          string // such as 26100.1742
 	Product        string // such as Windows Server 2025 Datacenter
