@@ -28,6 +28,7 @@ import (
 //	<!-- guide: skip the rest, REASON -->    nor those of the blocks after it
 //	<!-- guide: go on -->                    until here
 func TestGuides(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("the guides' commands are for a POSIX shell")
 	}
