@@ -27,7 +27,7 @@ const (
 	logPath     = folder + `\service.log`
 )
 
-// artifact is what claims make on the node.
+// artifact is a file, a service or a setting that claims make on the node.
 type artifact struct {
 	what string
 	// recorded is true for a setting. The folder has the record of what was there before.
