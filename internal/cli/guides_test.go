@@ -199,7 +199,7 @@ func (g *guide) paste(t *testing.T) {
 	defer cancel()
 	shell := exec.CommandContext(ctx, "bash", "-c", script.String())
 	shell.Dir = work
-	shell.Env = append(os.Environ(), "HOME="+home, "XDG_STATE_HOME=", "XDG_CACHE_HOME=", "XDG_RUNTIME_DIR="+results,
+	shell.Env = append(os.Environ(), "HOME="+home, "XDG_STATE_HOME=", "XDG_CACHE_HOME=", "XDG_CONFIG_HOME=", "XDG_RUNTIME_DIR="+results,
 		"SWDT_CONFIG=", "KUBECONFIG=", "SSH_AUTH_SOCK=", "GORACE=atexit_sleep_ms=0", "NO_COLOR=1")
 	if err := shell.Run(); ctx.Err() != nil {
 		t.Errorf("the guide does not come to an end: %v", err)
