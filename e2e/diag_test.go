@@ -106,7 +106,8 @@ func bundled(t *testing.T, path string) map[string][]byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if files[header.Name], err = io.ReadAll(tape); err != nil {
+		_, name, _ := strings.Cut(header.Name, "/") // below the bundle's folder
+		if files[name], err = io.ReadAll(tape); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -60,7 +60,7 @@ func (a *app) runCaptureFetch(ctx context.Context, o *captureOptions, id string)
 	defer func() { err = errors.Join(err, staging.Remove()) }()
 	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document,
 		r ui.Reporter) (capture.NodeCapture, error) {
-		return capture.FetchLeft(ctx, n, doc, id, staging.Path, r)
+		return capture.FetchEarlier(ctx, n, doc, id, staging.Path, r)
 	})
 	return a.writeStaged(o, staging, results)
 }

@@ -104,3 +104,16 @@ func TestTerminalsThatCannotDraw(t *testing.T) {
 		}
 	})
 }
+
+// A terminal shows neither a picture nor packets: swdt says how to write them to a file, before it asks a node.
+func TestNoPictureOnATerminal(t *testing.T) {
+	for _, args := range [][]string{{"hns", "graph"}, {"capture", "-w", "-"}} {
+		var stderr bytes.Buffer
+		screen := newTerminal(t, 12, 100)
+		code := cli.Run(t.Context(), ui.Streams{Out: screen.File, Err: &stderr}, append(args, "-c", "missing.yaml"),
+			environment(nil))
+		if text := screen.hangUp(); code != 2 || text != "" || !strings.Contains(stderr.String(), "`swdt "+args[0]) {
+			t.Errorf("swdt %q: exit code %d\n%q\n%s", args, code, text, stderr.String())
+		}
+	}
+}

@@ -23,7 +23,7 @@ func (a *app) configTrustCommand() *cobra.Command {
 		Long: `A swdt.yaml in the working folder may be a stranger's, and it chooses hosts,
 secrets, images and programs. So swdt uses it only after you have trusted it: here, or
 when swdt asks on a terminal. A file that --config or SWDT_CONFIG names is never asked
-about, and neither is ~/.config/swdt/config.yaml.
+about, and neither is the config.yaml of your home.
 
 You trust the things that the file uses with your rights: hosts and their keys, users, the
 places of secrets, kubeconfigs with their content, namespaces, images, hosts and

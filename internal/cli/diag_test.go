@@ -63,7 +63,8 @@ func unpacked(t *testing.T, path string) map[string][]byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files[header.Name] = content
+		_, name, _ := strings.Cut(header.Name, "/") // below the bundle's folder
+		files[name] = content
 	}
 }
 

@@ -147,6 +147,7 @@ func TestFleetStatusNamesTheFailedNodes(t *testing.T) {
 }
 
 func TestFleetWatchEndsWithTheRollout(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		state        string
 		failed, want int

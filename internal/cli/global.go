@@ -91,7 +91,7 @@ func (o *globalOptions) addFlags(flags *pflag.FlagSet, nodeShort string) {
 	flags.StringVarP(&o.selector, "selector", "l", "", "`labels` of the nodes to work on: k=v,k!=v,k,!k; with --via and "+
 		"no node file those of the cluster, also k in (v,w), k notin (v)")
 	flags.StringVarP(&o.output, "output", "o", "",
-		"`format` of the result on stdout: text, wide, json, yaml, name or jsonpath=TEMPLATE, as far as the command "+
+		"`format` of the result on stdout: text, wide, json, yaml, name, jsonpath=…, go-template=… or custom-columns=…, as far as the command "+
 			"has it (default text)")
 	flags.BoolVar(&o.dryRun, dryRunFlag, false, "show what would change and change nothing")
 	flags.DurationVar(&o.timeout, "timeout", 0, "give up after this `time`, such as 5m (default never)")

@@ -28,6 +28,7 @@ import (
 //	<!-- guide: skip the rest, REASON -->    nor those of the blocks after it
 //	<!-- guide: go on -->                    until here
 func TestGuides(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("the guides' commands are for a POSIX shell")
 	}
@@ -198,18 +199,20 @@ func (g *guide) paste(t *testing.T) {
 	defer cancel()
 	shell := exec.CommandContext(ctx, "bash", "-c", script.String())
 	shell.Dir = work
-	shell.Env = append(os.Environ(), "HOME="+home, "XDG_STATE_HOME=", "XDG_CACHE_HOME=", "XDG_RUNTIME_DIR="+results,
+	shell.Env = append(os.Environ(), "HOME="+home, "XDG_STATE_HOME=", "XDG_CACHE_HOME=", "XDG_CONFIG_HOME=", "XDG_RUNTIME_DIR="+results,
 		"SWDT_CONFIG=", "KUBECONFIG=", "SSH_AUTH_SOCK=", "GORACE=atexit_sleep_ms=0", "NO_COLOR=1")
 	if err := shell.Run(); ctx.Err() != nil {
 		t.Errorf("the guide does not come to an end: %v", err)
 	}
+	hashes := pairs{printed: map[string]string{}, shown: map[string]string{}}
 	for i, c := range g.commands {
-		c.compare(t, filepath.Join(results, strconv.Itoa(i)))
+		c.compare(t, filepath.Join(results, strconv.Itoa(i)), hashes)
 	}
 }
 
-// compare checks a command's exit code, and its output against the page.
-func (c guideCommand) compare(t *testing.T, file string) {
+// compare checks a command's exit code, and its output against the page. The hashes of the page pair with those that
+// were printed.
+func (c guideCommand) compare(t *testing.T, file string, hashes pairs) {
 	code, err := os.ReadFile(file + ".code")
 	if err != nil {
 		t.Errorf("line %d: $ %s: it did not run", c.line, c.text)
@@ -226,21 +229,55 @@ func (c guideCommand) compare(t *testing.T, file string) {
 	if c.loose {
 		return
 	}
-	var lines []string
-	for line := range strings.Lines(string(output)) {
-		lines = append(lines, shape(line))
-	}
-	all := strings.Join(lines, "\n")
 	for _, shown := range c.shown {
 		if strings.Trim(shown, " …") == "" {
 			continue
 		}
-		pattern := strings.ReplaceAll(regexp.QuoteMeta(shape(shown)), "…", ".*")
-		if !regexp.MustCompile(`(?m)^` + pattern + `$`).MatchString(all) {
+		pattern := regexp.MustCompile(`^` + strings.ReplaceAll(regexp.QuoteMeta(shape(shown)), "…", ".*") + `$`)
+		var same, paired bool
+		for line := range strings.Lines(string(output)) {
+			if pattern.MatchString(shape(line)) {
+				same, paired = true, paired || hashes.pair(shown, line)
+			}
+		}
+		if !same {
 			t.Errorf("line %d: $ %s: the page shows\n  %s\nand it printed\n%s", c.line, c.text, shown, output)
 			return
 		}
+		if !paired {
+			t.Errorf("line %d: $ %s: the page shows the hashes of another run than above:\n  %s\nit printed\n%s", c.line,
+				c.text, shown, output)
+		}
 	}
+}
+
+// pairs holds the hashes of a page: what was printed for a hash of the page, and what the page shows for a printed
+// one.
+type pairs struct{ printed, shown map[string]string }
+
+var shortHash = regexp.MustCompile(`^[0-9a-f]{6}$`)
+
+// pair pairs the hashes of a line of the page with those of a printed line. It reports false, and pairs nothing, if
+// one of them has another pair.
+func (p pairs) pair(shown, printed string) bool {
+	ours, theirs := strings.Fields(shown), strings.Fields(printed)
+	if strings.Contains(shown, "…") || len(ours) != len(theirs) {
+		return true // their words are not side by side
+	}
+	found := map[string]string{}
+	for i, word := range ours {
+		if !shortHash.MatchString(word) || !shortHash.MatchString(theirs[i]) {
+			continue
+		}
+		if p.printed[word] != "" && p.printed[word] != theirs[i] || p.shown[theirs[i]] != "" && p.shown[theirs[i]] != word {
+			return false
+		}
+		found[word] = theirs[i]
+	}
+	for word, other := range found {
+		p.printed[word], p.shown[other] = other, word
+	}
+	return true
 }
 
 var hexWord = regexp.MustCompile(`^[0-9a-fA-F]{6,}$`)

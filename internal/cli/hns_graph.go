@@ -41,6 +41,9 @@ func (a *app) runHNSGraph(ctx context.Context, o *hnsOptions) error {
 	if err := o.complete(); err != nil {
 		return err
 	}
+	if a.format() != graphDOT && isTerminal(a.streams.Out) {
+		return usagef("the picture is SVG, and stdout is a terminal: write it to a file, as in `swdt hns graph > node.svg`")
+	}
 	results, err := a.networks(ctx, o, true, func() (*session, error) { return a.oneNode("a picture is of one node") })
 	if err != nil {
 		return err

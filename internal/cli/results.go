@@ -55,7 +55,7 @@ func (o output) all() []string {
 	if !o.records && result.HasNames(o.document) {
 		all = append(all, result.Name)
 	}
-	return append(append(all, result.JSONPath+"=TEMPLATE"), o.formats...)
+	return slices.Concat(all, result.TemplateFormats(), o.formats)
 }
 
 // printer prints the result of one command in the format that -o asks for.
@@ -79,20 +79,16 @@ func (a *app) chooseFormat(cmd *cobra.Command) error {
 		colour: a.hasColour(a.streams.Out)}
 	a.printer = p
 	known := declared.all()
-	template, isPath := strings.CutPrefix(p.Format, result.JSONPath+"=")
+	format, template, isTemplate, err := result.ParseTemplate(p.Format)
 	switch {
 	case !cmd.Flags().Changed("output"):
 		p.Format = cmp.Or(append(known, result.Text)...)
 		return nil
-	case isPath && declared.document != nil:
-		p.Format = result.JSONPath
-		var err error
-		if p.Path, err = result.ParsePath(template); err != nil {
-			return usagef("%v", err)
-		}
+	case isTemplate && declared.document != nil && err != nil:
+		return usagef("%v", err)
+	case isTemplate && declared.document != nil:
+		p.Format, p.Template = format, template
 		return nil
-	case p.Format == result.JSONPath && declared.document != nil:
-		return usagef("-o jsonpath: write the template too, as in -o jsonpath='{.nodes[*].name}'")
 	case slices.Contains(known, p.Format):
 		return nil
 	}
@@ -163,7 +159,7 @@ func (p *printer) declaredType(document any, records bool) error {
 }
 
 // records prints documents as they arrive. The format of -o decides what a document becomes:
-// a line of JSON, a YAML document, or a line with the fields that -o jsonpath selects.
+// a line of JSON, a YAML document, or the parts that a template selects.
 type records struct {
 	printer *printer
 	out     io.Writer

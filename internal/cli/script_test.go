@@ -5,11 +5,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"flag"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,8 +40,12 @@ import (
 )
 
 // TestMain makes this test binary behave as swdt when it runs under that name,
-// also as the background process of a sandbox.
+// also as the background process of a sandbox. Most of the tests wait for processes and
+// clocks, so more of them run side by side than there are processors.
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", strconv.Itoa(max(6, runtime.GOMAXPROCS(0)))); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){
 		"swdt":         swdt,
 		"kubectl-swdt": swdt,
@@ -49,9 +56,33 @@ func swdt() {
 	ctx, stop := cli.Interruptible(context.Background(), os.Stderr, os.Exit)
 	defer stop()
 	streams := ui.Streams{In: os.Stdin, Out: os.Stdout, Err: mortal{os.Stderr, os.Getenv(killAt)}}
+	if os.Getenv(interruptPrinted) != "" {
+		interrupted, interrupt := context.WithCancelCause(ctx)
+		ctx, streams.Out = interrupted, &printing{Writer: os.Stdout, interrupt: interrupt}
+	}
 	env := cli.Environment{Program: os.Args[0], Agent: agent, Drivers: drivers, Kind: openKind,
 		Version: "v0.0.0-test", Commit: "0123abc"}
 	os.Exit(cli.Run(ctx, streams, os.Args[1:], env))
+}
+
+// interruptPrinted is the environment variable that makes a swdt without an end be interrupted, see printing.
+const interruptPrinted = "SWDT_TEST_INTERRUPT"
+
+// printing is the output of a swdt that is interrupted once it has printed a JSON document.
+type printing struct {
+	io.Writer
+	printed   bytes.Buffer
+	interrupt context.CancelCauseFunc
+}
+
+func (p *printing) Write(text []byte) (int, error) {
+	n, err := p.Writer.Write(text)
+	p.printed.Write(text)
+	var document json.RawMessage
+	if json.NewDecoder(bytes.NewReader(p.printed.Bytes())).Decode(&document) == nil {
+		p.interrupt(&cli.InterruptedError{Signal: "test"})
+	}
+	return n, err
 }
 
 // agent stands for the embedded one: its hash makes the simulated Windows run the
@@ -154,6 +185,7 @@ func specs(t *testing.T) func(*testscript.TestScript, bool, []string) {
 }
 
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	served := &registries{t: t}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",

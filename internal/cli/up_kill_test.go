@@ -316,6 +316,7 @@ func chosen(t *testing.T, points []string, oneIn int) []string {
 // The next up ends with everything in place, and the next down with nothing left. A new stage is in the
 // story, and so in the test; a stage that this cluster does not run fails the test.
 func TestUpAndDownAreKilledAnywhere(t *testing.T) {
+	t.Parallel()
 	v := newVictim(t)
 	v.begin()
 	before := v.rest()

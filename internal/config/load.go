@@ -28,12 +28,13 @@ const HereSource = "swdt.yaml"
 func IsHere(source string) bool { return source == HereSource }
 
 // DefaultSource returns the node file that is used if the user names none: swdt.yaml
-// in the working folder, else ~/.config/swdt/config.yaml. The error is an *Error. If another account can change the
-// file that was found, DefaultSource returns the file with an error: what it says is not the user's word.
+// in the working folder, else config.yaml in a folder of localfile.ConfigFolders. The error is an *Error. If another
+// account can change the file that was found, DefaultSource returns the file with an error: what it says is not the user's word.
 func DefaultSource() (string, error) {
 	candidates := []string{HereSource}
-	if home, err := localfile.Home(); err == nil {
-		candidates = append(candidates, filepath.Join(home, ".config", "swdt", "config.yaml"))
+	folders, _ := localfile.ConfigFolders() // without a home folder, the working folder is left
+	for _, folder := range folders {
+		candidates = append(candidates, filepath.Join(folder, "config.yaml"))
 	}
 	for _, candidate := range candidates {
 		if info, err := os.Stat(candidate); err == nil && !info.IsDir() {

@@ -202,6 +202,8 @@ func TestDefaultSource(t *testing.T) {
 	home, work := t.TempDir(), t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)
+	t.Setenv("XDG_CONFIG_HOME", "")
+	t.Setenv("AppData", "")
 	workdir.Change(t, work)
 
 	if _, err := DefaultSource(); !errors.As(err, new(*Error)) {
@@ -222,7 +224,9 @@ func TestDefaultSource(t *testing.T) {
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)
 	inHome := filepath.Join(home, ".config", "swdt", "config.yaml")
-	for _, file := range []string{inHome, "swdt.yaml"} {
+	inXDG := filepath.Join(t.TempDir(), "swdt", "config.yaml")
+	t.Setenv("XDG_CONFIG_HOME", filepath.Dir(filepath.Dir(inXDG)))
+	for _, file := range []string{inHome, inXDG, "swdt.yaml"} {
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -52,6 +52,10 @@ its progress on stderr.
 | ` + "`name`" + ` | KIND/NAME, one a line |
 | ` + "`jsonpath=TEMPLATE`" + ` | what a [JSONPath template]` +
 	`(https://kubernetes.io/docs/reference/kubectl/jsonpath/) selects: ` + "`-o jsonpath='{.nodes[*].name}'`" + ` |
+| ` + "`go-template=TEMPLATE`" + ` | what a [Go template](https://pkg.go.dev/text/template) makes of it: ` +
+	"`-o go-template='{{range .nodes}}{{.name}} {{end}}'`" + ` |
+| ` + "`custom-columns=HEADER:PATH,…`" + ` | a table with a row for each node, or one row if the document has no nodes: ` +
+	"`-o custom-columns=NODE:.name,ERROR:.error`" + ` |
 
 The document of a command that works on nodes has the same frame for one node and for many:
 

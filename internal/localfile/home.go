@@ -7,6 +7,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"runtime"
+	"slices"
 )
 
 // Home returns the user's home folder, always as an absolute path. This is the folder that the
@@ -72,4 +73,22 @@ func DataFolder() (string, error) {
 	}
 	home, err := Home()
 	return filepath.Join(home, ".local", "share"), err
+}
+
+// ConfigFolders returns swdt's folders for your configuration, always absolute paths. The first is the one to write to:
+// $XDG_CONFIG_HOME/swdt if that is an absolute path, else %AppData%\swdt on Windows and ~/.config/swdt on other
+// systems. The second, if there is one, is ~/.config/swdt, which swdt also reads.
+func ConfigFolders() ([]string, error) {
+	home, err := Home()
+	if err != nil {
+		return nil, err
+	}
+	dotConfig := filepath.Join(home, ".config", "swdt")
+	own := dotConfig
+	if xdg := os.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(xdg) {
+		own = filepath.Join(xdg, "swdt")
+	} else if appData := os.Getenv("AppData"); runtime.GOOS == "windows" && filepath.IsAbs(appData) {
+		own = filepath.Join(appData, "swdt")
+	}
+	return slices.Compact([]string{own, dotConfig}), nil
 }

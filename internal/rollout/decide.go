@@ -143,36 +143,74 @@ func few(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// room returns how many further nodes may be touched now.
-func (d *decider) room() int {
-	c, spec := d.counted, d.in.Spec
-	switch {
-	case spec.Operation == fleetv1.OperationAbort:
-		return d.wait("it was aborted")
-	case d.in.Wrong != "":
-		return d.wait(d.in.Wrong)
-	case d.stopped():
-		return d.wait(d.remedy())
-	case spec.Paused:
-		return d.wait("it is paused")
+// gates returns the gates of a rollout, in the order in which they are asked. Each returns why it keeps the rollout
+// from touching a further node, or "" if it is open.
+func (d *decider) gates() []func() (why string) {
+	return []func() string{
+		d.aborted, d.wrongContent, d.failuresStop, d.paused, d.windowClosed, d.canaryPauses, d.tooFewAvailable,
 	}
-	open, change, err := window(spec.Window, d.in.Now)
+}
+
+func (d *decider) aborted() string {
+	return ifSo(d.in.Spec.Operation == fleetv1.OperationAbort, "it was aborted")
+}
+
+func (d *decider) wrongContent() string { return d.in.Wrong }
+
+func (d *decider) failuresStop() string { return ifSo(d.stopped(), d.remedy()) }
+
+func (d *decider) paused() string { return ifSo(d.in.Spec.Paused, "it is paused") }
+
+func (d *decider) windowClosed() string {
+	open, change, err := window(d.in.Spec.Window, d.in.Now)
 	if err != nil {
-		return d.wait(err.Error())
+		return err.Error()
 	}
 	if !change.IsZero() {
 		d.again(change.Sub(d.in.Now))
 	}
-	if !open {
-		return d.wait("the window is closed until " + change.Format(time.RFC3339))
+	return ifSo(!open, "the window is closed until "+change.Format(time.RFC3339))
+}
+
+func (d *decider) canaryPauses() string {
+	_, _, pause := Step(d.in.Spec.Canary, len(d.in.Nodes), d.updatedAt(), d.in.Now)
+	d.again(pause)
+	return ifSo(pause > 0, "the canary step pauses until "+d.in.Now.Add(pause).UTC().Format(time.RFC3339))
+}
+
+// tooFewAvailable is open while the rollout works on nodes: they become available again.
+func (d *decider) tooFewAvailable() string {
+	return ifSo(d.spare() <= 0 && d.counted.working == 0,
+		"too many nodes are cordoned or not Ready: make them available, or raise spec.maxUnavailable")
+}
+
+func ifSo(so bool, why string) string {
+	if so {
+		return why
 	}
-	_, most, pause := Step(spec.Canary, len(d.in.Nodes), d.updatedAt(), d.in.Now)
-	if pause > 0 {
-		d.again(pause)
-		return d.wait("the canary step pauses until " + d.in.Now.Add(pause).UTC().Format(time.RFC3339))
+	return ""
+}
+
+// closed asks gates, records why the first closed one keeps the rollout from a further node, and reports whether one
+// does.
+func (d *decider) closed(gates ...func() (why string)) bool {
+	for _, gate := range gates {
+		if why := gate(); why != "" {
+			d.waits = why
+			return true
+		}
 	}
-	room := d.free()
-	room = min(room, most-c.updated-c.working)
+	return false
+}
+
+// room returns how many further nodes may be touched now.
+func (d *decider) room() int {
+	if d.closed(d.gates()...) {
+		return 0
+	}
+	c := d.counted
+	_, most, _ := Step(d.in.Spec.Canary, len(d.in.Nodes), d.updatedAt(), d.in.Now)
+	room := min(d.spare(), most-c.updated-c.working)
 	if c.updated == 0 { // nothing shows yet that the content works
 		room = min(room, d.failureLimit()-len(d.failed)-c.working)
 	}
@@ -182,11 +220,11 @@ func (d *decider) room() int {
 // takeBack claims the nodes that have the content for the return to their previous binaries. A node that is
 // unavailable already needs no room: else a content that breaks nodes after their success could not be taken back.
 func (d *decider) takeBack() {
-	if d.in.Wrong != "" { // a node would refuse the order
-		d.wait(d.in.Wrong)
+	if d.closed(d.wrongContent) { // a node would refuse the order
 		return
 	}
-	room, places := d.free(), d.mostUnavailable()-d.counted.working
+	d.closed(d.tooFewAvailable) // a node that is unavailable already is taken back nevertheless
+	room, places := d.spare(), d.mostUnavailable()-d.counted.working
 	for _, n := range d.in.Nodes {
 		if places <= 0 {
 			return
@@ -223,20 +261,8 @@ func (d *decider) toReturn(n Node) bool {
 // mostUnavailable returns how many nodes may be unavailable at once.
 func (d *decider) mostUnavailable() int { return share(d.in.Spec.MaxUnavailable, len(d.in.Nodes), 1) }
 
-// free returns how many further nodes may become unavailable.
-func (d *decider) free() int {
-	free := d.mostUnavailable() - d.counted.working - d.counted.unavailable
-	if free <= 0 && d.counted.working == 0 {
-		d.waits = "too many nodes are cordoned or not Ready: make them available, or raise spec.maxUnavailable"
-	}
-	return free
-}
-
-// wait records why no further node is touched.
-func (d *decider) wait(why string) int {
-	d.waits = why
-	return 0
-}
+// spare returns how many further nodes may become unavailable.
+func (d *decider) spare() int { return d.mostUnavailable() - d.counted.working - d.counted.unavailable }
 
 func (d *decider) do(a Action) { d.decision.Actions = append(d.decision.Actions, a) }
 

@@ -204,58 +204,72 @@ func (d *decider) changing(n Node) {
 	}
 }
 
-// checking waits until a changed node is healthy: Ready for the settle time, with a kubelet that has renewed the
-// node's lease after it. Ready alone shows little: the API server believes a kubelet that has ended for leaseLife.
+// checking waits until a changed node is healthy.
 func (d *decider) checking(n Node) {
-	s := n.State
-	if s.Spec.Action == fleetv1.ActionRollBack {
+	if n.State.Spec.Action == fleetv1.ActionRollBack {
 		d.checkingReturn(n)
 		return
 	}
-	done := d.reported(s)
+	h := d.healthOf(n)
+	if n.Ready && !h.lives && (h.settled || !h.renewed) {
+		d.decision.Check = append(d.decision.Check, n.Name)
+	}
+	switch left := h.deadline.Sub(d.in.Now); {
+	case n.Ready && h.lives && h.settled:
+		d.convict(n, fleetv1.VerdictUpdated, true, "")
+	case left > 0:
+		d.again(max(min(h.settles.Sub(d.in.Now), left), leaseInterval))
+	case d.in.Spec.OnFailure == fleetv1.OnFailurePause:
+		d.convict(n, fleetv1.VerdictFailed, false, h.reason(n))
+	default:
+		d.do(Action{Do: DoReturn, Node: n.Name, Reason: h.reason(n)})
+	}
+}
+
+// health says how far a changed node is on its way to be healthy: Ready for the settle time, with a kubelet that has
+// renewed the node's lease after it. Ready alone shows little: the API server believes a kubelet that has ended for
+// leaseLife. The times of the report, of the condition Ready and of the lease are of the node's clock.
+type health struct {
+	limit    time.Duration // for which the node may be unhealthy after the change
+	settles  time.Time     // when the settle time ends
+	deadline time.Time     // when an unhealthy node has failed
+	settled  bool          // the settle time is over
+	late     bool          // the node was Ready only after the limit
+	renewed  bool          // the kubelet has renewed the lease after the change
+	lives    bool          // and after the settle time
+}
+
+func (d *decider) healthOf(n Node) health {
+	changed := n.State.Status.Since.Time // by the node's clock
+	done := d.reported(n.State)
 	settle := DurationOf(d.in.Spec.Health.Settle, defaultSettle)
-	limit := DurationOf(d.in.Spec.Health.Timeout, defaultHealthy)
+	h := health{limit: DurationOf(d.in.Spec.Health.Timeout, defaultHealthy)}
 	since := n.ReadySince
 	if since.After(d.in.Now) { // by a clock that was ahead: it shows nothing, and the lease shows that the kubelet lives
 		since = time.Time{}
 	}
-	began, deadline := later(done, since), done.Add(limit)
-	late, healthy := began.After(deadline), began.Add(settle)
-	// The times of the report, of the condition Ready and of the lease are of the node's clock.
-	renewed := n.Lease.After(s.Status.Since.Time)
-	lives := n.Lease.After(later(s.Status.Since.Time, since).Add(settle))
-	if n.Ready && renewed && !late { // in time, so that it has the settle time and the next renewal after the timeout
-		deadline = later(deadline, healthy.Add(leaseLife))
+	began := later(done, since)
+	h.settles, h.deadline = began.Add(settle), done.Add(h.limit)
+	h.settled, h.late = !d.in.Now.Before(h.settles), began.After(h.deadline)
+	h.renewed, h.lives = n.Lease.After(changed), n.Lease.After(later(changed, since).Add(settle))
+	if n.Ready && h.renewed && !h.late { // in time, so that it has the settle time and the next renewal after the limit
+		h.deadline = later(h.deadline, h.settles.Add(leaseLife))
 	}
-	settled := !d.in.Now.Before(healthy)
-	if n.Ready && !lives && (settled || !renewed) {
-		d.decision.Check = append(d.decision.Check, n.Name)
-	}
-	switch {
-	case n.Ready && lives && settled:
-		d.convict(n, fleetv1.VerdictUpdated, true, "")
-		return
-	case d.in.Now.Before(deadline):
-		d.again(max(min(healthy.Sub(d.in.Now), deadline.Sub(d.in.Now)), leaseInterval))
-		return
-	}
-	var reason string
+	return h
+}
+
+// reason returns why the node is not healthy.
+func (h health) reason(n Node) string {
 	switch {
 	case !n.Ready:
-		reason = fmt.Sprintf("the node was not Ready %s after the change", limit)
-	case !renewed:
-		reason = fmt.Sprintf("the kubelet did not renew the node's lease within %s of the change", limit)
-	case late:
-		reason = fmt.Sprintf("the node was Ready, or Ready again, more than %s after the change", limit)
-	default:
-		reason = fmt.Sprintf("the kubelet has not renewed the node's lease since %s after the change",
-			n.Lease.Sub(s.Status.Since.Time).Round(time.Second))
+		return fmt.Sprintf("the node was not Ready %s after the change", h.limit)
+	case !h.renewed:
+		return fmt.Sprintf("the kubelet did not renew the node's lease within %s of the change", h.limit)
+	case h.late:
+		return fmt.Sprintf("the node was Ready, or Ready again, more than %s after the change", h.limit)
 	}
-	if d.in.Spec.OnFailure == fleetv1.OnFailurePause {
-		d.convict(n, fleetv1.VerdictFailed, false, reason)
-		return
-	}
-	d.do(Action{Do: DoReturn, Node: n.Name, Reason: reason})
+	return fmt.Sprintf("the kubelet has not renewed the node's lease since %s after the change",
+		n.Lease.Sub(n.State.Status.Since.Time).Round(time.Second))
 }
 
 // checkingReturn ends the return of a node to its previous binaries. A rollback waits until the kubelet has renewed

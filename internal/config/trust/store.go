@@ -22,28 +22,31 @@ type Record struct {
 	Claims  []Claim   `json:"claims"`
 }
 
-// Store is a folder with a file for each record.
-type Store struct{ folder string }
+// Store holds a file for each record, in folders of which the first gets the new ones.
+type Store struct{ folders []string }
 
-// UserStore returns the store of the user, ~/.config/swdt/trusted.
+// UserStore returns the store of the user, in the subfolder trusted of each folder of localfile.ConfigFolders.
 func UserStore() (Store, error) {
-	home, err := localfile.Home()
-	return Store{filepath.Join(home, ".config", "swdt", "trusted")}, err
+	folders, err := localfile.ConfigFolders()
+	for i := range folders {
+		folders[i] = filepath.Join(folders[i], "trusted")
+	}
+	return Store{folders}, err
 }
 
 // Trust records that a node file may do what it claims now.
 func (s Store) Trust(file string, claims []Claim, now time.Time) (Record, error) {
-	path, place, err := s.place(file)
+	path, places, err := s.places(file)
 	if err != nil {
 		return Record{}, err
 	}
 	record := Record{File: path, Trusted: now.UTC().Truncate(time.Second), Claims: claims}
 	text, err := json.MarshalIndent(record, "", "  ")
 	if err == nil {
-		err = os.MkdirAll(s.folder, 0o700)
+		err = os.MkdirAll(filepath.Dir(places[0]), 0o700)
 	}
 	if err == nil {
-		err = localfile.Replace(place, append(text, '\n'))
+		err = localfile.Replace(places[0], append(text, '\n'))
 	}
 	return record, err
 }
@@ -51,15 +54,17 @@ func (s Store) Trust(file string, claims []Claim, now time.Time) (Record, error)
 // Of returns the record of a node file; found reports whether there is one. If another account can change the
 // record, the error is a *localfile.ForeignError.
 func (s Store) Of(file string) (record Record, found bool, err error) {
-	_, place, err := s.place(file)
+	_, places, err := s.places(file)
 	if err != nil {
 		return Record{}, false, err
 	}
-	record, err = load(place)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Record{}, false, nil
+	for _, place := range places {
+		record, err = load(place)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return record, err == nil, err
+		}
 	}
-	return record, err == nil, err
+	return Record{}, false, nil
 }
 
 // Forget removes the record of a node file, and returns it as Of does.
@@ -68,45 +73,54 @@ func (s Store) Forget(file string) (record Record, found bool, err error) {
 	if !found {
 		return Record{}, false, err
 	}
-	_, place, err := s.place(file)
-	if err == nil {
-		err = os.Remove(place)
+	_, places, err := s.places(file)
+	for _, place := range places {
+		if removed := os.Remove(place); removed != nil && !errors.Is(removed, fs.ErrNotExist) {
+			err = errors.Join(err, removed)
+		}
 	}
 	return record, err == nil, err
 }
 
 // Records returns all records, sorted by the paths of their files.
 func (s Store) Records() ([]Record, error) {
-	entries, err := os.ReadDir(s.folder)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	var records []Record
-	for _, entry := range entries {
-		if filepath.Ext(entry.Name()) != ".json" {
-			continue
-		}
-		record, err := load(filepath.Join(s.folder, entry.Name()))
-		if err != nil {
+	records, known := []Record{}, map[string]bool{}
+	for _, folder := range s.folders {
+		entries, err := os.ReadDir(folder)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		records = append(records, record)
+		for _, entry := range entries {
+			if filepath.Ext(entry.Name()) != ".json" || known[entry.Name()] {
+				continue
+			}
+			known[entry.Name()] = true
+			record, err := load(filepath.Join(folder, entry.Name()))
+			if err != nil {
+				return nil, err
+			}
+			records = append(records, record)
+		}
 	}
 	slices.SortFunc(records, func(a, b Record) int { return cmp.Compare(a.File, b.File) })
 	return records, nil
 }
 
-// place returns the path of a node file without links, and the path of its record. The node file need not exist.
-func (s Store) place(file string) (path, place string, err error) {
+// places returns the path of a node file without links, and the paths of its record, the one to write to first. The
+// node file need not exist.
+func (s Store) places(file string) (path string, places []string, err error) {
 	absolute, err := filepath.Abs(file)
 	if err != nil {
-		return "", "", err
+		return "", nil, err
 	}
 	path, err = filepath.EvalSymlinks(absolute)
 	if errors.Is(err, fs.ErrNotExist) {
 		path, err = absolute, nil
 	}
-	return path, filepath.Join(s.folder, fmt.Sprintf("%x.json", sha256.Sum256([]byte(path)))), err
+	for _, folder := range s.folders {
+		places = append(places, filepath.Join(folder, fmt.Sprintf("%x.json", sha256.Sum256([]byte(path)))))
+	}
+	return path, places, err
 }
 
 func load(place string) (record Record, err error) {

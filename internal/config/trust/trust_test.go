@@ -239,9 +239,57 @@ func TestSecretsAreNotRecorded(t *testing.T) {
 	}
 }
 
+// newHome gives the user an empty home folder.
+func newHome(t *testing.T) {
+	home := t.TempDir()
+	for _, name := range []string{"HOME", "USERPROFILE"} {
+		t.Setenv(name, home)
+	}
+	for _, name := range []string{"XDG_CONFIG_HOME", "AppData"} {
+		t.Setenv(name, "")
+	}
+}
+
+// A file that was trusted before XDG_CONFIG_HOME was set is still trusted, and is not after Forget.
+func TestARecordOfTheOldFolder(t *testing.T) {
+	newHome(t)
+	older, err := trust.UserStore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "swdt.yaml")
+	if _, err := older.Trust(file, nil, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	store, err := trust.UserStore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, found, err := store.Of(file); !found || err != nil {
+		t.Errorf("it is lost: %v", err)
+	}
+	newer, err := store.Trust(file, []trust.Claim{{Document: "node win-1", Field: "x", Value: "y"}}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := os.ReadDir(filepath.Join(os.Getenv("XDG_CONFIG_HOME"), "swdt", "trusted")); len(entries) != 1 {
+		t.Errorf("the new folder has %d records, %v", len(entries), err)
+	}
+	records, err := store.Records()
+	if diff := cmp.Diff([]trust.Record{newer}, records); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if _, found, err := store.Forget(file); !found || err != nil {
+		t.Errorf("forget: %v, %v", found, err)
+	}
+	if _, found, err := store.Of(file); found || err != nil {
+		t.Errorf("after Forget: %v, %v", found, err)
+	}
+}
+
 func TestStore(t *testing.T) {
-	t.Setenv("HOME", t.TempDir())
-	t.Setenv("USERPROFILE", os.Getenv("HOME"))
+	newHome(t)
 	store, err := trust.UserStore()
 	if err != nil {
 		t.Fatal(err)

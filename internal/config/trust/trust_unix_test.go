@@ -38,8 +38,8 @@ func TestKubeconfigsThatCannotBeTrusted(t *testing.T) {
 
 // A record that another account can change is not the user's word.
 func TestARecordThatOthersCanWrite(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("HOME", home)
+	newHome(t)
+	home := os.Getenv("HOME")
 	store, err := trust.UserStore()
 	if err != nil {
 		t.Fatal(err)

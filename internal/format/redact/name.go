@@ -231,7 +231,7 @@ func (p *parts) kind(plural bool) kind {
 	case "psk":
 		return key
 	}
-	if bytes.HasSuffix(last, []byte("pass")) && len(last) > len("pass") && !passing(last) {
+	if bytes.HasSuffix(last, []byte("pass")) && len(last) > len("pass") && !isNoPassword(last) {
 		return token
 	}
 	return plain
@@ -239,9 +239,9 @@ func (p *parts) kind(plural bool) kind {
 
 func publicKey(before []byte) bool { return isOneOf(before, "public", "pub", "host", "registry") }
 
-// passing reports whether a word that ends in pass has nothing to do with passwords, such as bypass
+// isNoPassword reports whether a word that ends in pass has nothing to do with passwords, such as bypass
 // or compass.
-func passing(word []byte) bool {
+func isNoPassword(word []byte) bool {
 	for _, w := range []string{"bypass", "compass", "surpass", "trespass", "overpass", "underpass", "multipass"} {
 		if bytes.HasSuffix(word, []byte(w)) {
 			return true

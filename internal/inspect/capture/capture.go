@@ -17,7 +17,7 @@
 //   - component.go: the components of the network stack, and the pods that own them
 //   - place.go: finds the pod of a packet, and the reason if the packet was dropped
 //   - onenode.go: captures on one node and downloads its packets
-//   - left.go: finds the packets that an earlier capture left on a node
+//   - unfetched.go: finds the packets that an earlier capture left on a node
 //   - named.go: the addresses of named pods and Services
 //   - report.go, stdout.go: write the files and the output of `swdt capture`
 //   - merge.go, stream.go: merge the captures of several nodes, after they have ended or

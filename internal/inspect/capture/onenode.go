@@ -89,18 +89,18 @@ func (c *NodeCapture) fetch(ctx context.Context, n *node.Node, folder string, r 
 	return Forget(ctx, n, c.result.ID)
 }
 
-// FetchLeft downloads the packets of an earlier capture, which are still on the node, into a
+// FetchEarlier downloads the packets of an earlier capture, which are still on the node, into a
 // subfolder of folder.
-func FetchLeft(ctx context.Context, n *node.Node, doc config.Document, id, folder string,
+func FetchEarlier(ctx context.Context, n *node.Node, doc config.Document, id, folder string,
 	r ui.Reporter) (c NodeCapture, err error) {
 	if folder, err = nodeFolder(folder, doc); err != nil {
 		return c, err
 	}
-	left, err := FindLeft(ctx, n, id)
+	left, err := FindUnfetched(ctx, n, id)
 	if err != nil {
 		return c, err
 	}
-	result, release, err := left.Hold(ctx, n)
+	result, release, err := left.Reserve(ctx, n)
 	if err != nil {
 		return c, err
 	}

@@ -371,7 +371,7 @@ func awaitClean(t *testing.T, n *nodetest.Node) {
 func TestACaptureThatIsFetchedLater(t *testing.T) {
 	n := nodetest.Start(t, "win-1", simulated.Options{})
 	var nothing *capture.NothingLeftError
-	if _, err := capture.FindLeft(t.Context(), n.Node, ""); !errors.As(err, &nothing) {
+	if _, err := capture.FindUnfetched(t.Context(), n.Node, ""); !errors.As(err, &nothing) {
 		t.Fatalf("on a node that never captured: %v", err)
 	}
 	result, err := ended(t, n, capture.Options{Addresses: addresses("192.168.15.167/32"), MaxSize: 1 << 20})
@@ -379,7 +379,7 @@ func TestACaptureThatIsFetchedLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"", result.ID} {
-		switch left, err := capture.FindLeft(t.Context(), n.Node, id); {
+		switch left, err := capture.FindUnfetched(t.Context(), n.Node, id); {
 		case err != nil:
 			t.Fatalf("unexpected error: %v", err)
 		case left.ID != result.ID:
@@ -388,11 +388,11 @@ func TestACaptureThatIsFetchedLater(t *testing.T) {
 			t.Fatalf("left.Bytes = 0; %q: %+v, %v", id, left, err)
 		}
 	}
-	left, err := capture.FindLeft(t.Context(), n.Node, result.ID)
+	left, err := capture.FindUnfetched(t.Context(), n.Node, result.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := left.Hold(t.Context(), n.Node); !errors.Is(err, fault.ErrInUse) {
+	if _, _, err := left.Reserve(t.Context(), n.Node); !errors.Is(err, fault.ErrInUse) {
 		t.Fatalf("held by the session that captured: %v", err)
 	}
 	n.Cut()
@@ -400,7 +400,7 @@ func TestACaptureThatIsFetchedLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.Settle() // the session that was cut holds the capture until the agent has left it
-	found, release, err := left.Hold(t.Context(), n.Node)
+	found, release, err := left.Reserve(t.Context(), n.Node)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -408,7 +408,7 @@ func TestACaptureThatIsFetchedLater(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	release()
-	if _, err := capture.FindLeft(t.Context(), n.Node, ""); !errors.As(err, &nothing) {
+	if _, err := capture.FindUnfetched(t.Context(), n.Node, ""); !errors.As(err, &nothing) {
 		t.Errorf("after it was fetched: %v", err)
 	}
 }

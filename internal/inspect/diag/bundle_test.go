@@ -150,11 +150,14 @@ func TestOtherFilesAreNoBundle(t *testing.T) {
 		zipped.Close()
 		return out.Bytes()
 	}
-	manifest := tar.Header{Name: manifestName}
+	manifest, inFolder := tar.Header{Name: manifestName}, tar.Header{Name: "b/" + manifestName}
 	damaged := bytes.Clone(whole)
 	damaged[len(damaged)/2] ^= 0xff
 	for name, content := range map[string][]byte{
 		"empty": nil, "text": []byte("hello"), "cut": whole[:len(whole)/2], "damaged": damaged,
+		"outside":   of(inFolder, tar.Header{Name: "c/nodes/x"}),
+		"beside":    of(inFolder, tar.Header{Name: "index.html"}),
+		"deep":      of(tar.Header{Name: "a/b/" + manifestName}),
 		"up":        of(manifest, tar.Header{Name: "../../etc/passwd"}),
 		"root":      of(manifest, tar.Header{Name: "/etc/passwd"}),
 		"drive":     of(manifest, tar.Header{Name: `C:\x`}),
@@ -173,6 +176,53 @@ func TestOtherFilesAreNoBundle(t *testing.T) {
 	}
 	if _, err := Open(filepath.Join(t.TempDir(), "missing")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing: %v", err)
+	}
+}
+
+// A bundle unpacks into a folder of its name. Those of an earlier swdt, which had none, are still read.
+func TestABundleUnpacksIntoItsFolder(t *testing.T) {
+	path := packed(t)
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	unzipped, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var older bytes.Buffer
+	zipped := gzip.NewWriter(&older)
+	rewritten := tar.NewWriter(zipped)
+	for tape := tar.NewReader(unzipped); ; {
+		header, err := tape.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, inFolder := strings.CutPrefix(header.Name, "bundle/")
+		if !inFolder {
+			t.Errorf("%s is not in the folder bundle", header.Name)
+		}
+		header.Name = name
+		if err := rewritten.WriteHeader(header); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(rewritten, tape); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(rewritten.Close(), zipped.Close(), os.WriteFile(path, older.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	b, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Table(b.Manifest.Nodes[0], "services", io.Discard); err != nil {
+		t.Errorf("an older bundle: %v", err)
 	}
 }
 

@@ -231,7 +231,7 @@ func pack(ctx context.Context, root, path string, manifest Manifest) error {
 		return err
 	}
 	defer os.Remove(packed.Name()) // there is nothing to remove after the rename
-	err = archive(ctx, packed, root, manifest)
+	err = archive(ctx, packed, root, folderOf(path), manifest)
 	if err = errors.Join(err, packed.Sync(), packed.Close()); err != nil {
 		return err
 	}
@@ -241,15 +241,24 @@ func pack(ctx context.Context, root, path string, manifest Manifest) error {
 // pageName is the path of the page in a bundle.
 const pageName = "index.html"
 
-// archive writes the manifest first, then the page, then the nodes' files.
-func archive(ctx context.Context, w io.Writer, root string, manifest Manifest) error {
+// folderOf returns the folder into which a bundle unpacks, named as the bundle.
+func folderOf(bundle string) string {
+	name := filepath.Base(bundle)
+	for _, extension := range []string{".gz", ".tar", ".tgz"} {
+		name = strings.TrimSuffix(name, extension)
+	}
+	return safeName(name)
+}
+
+// archive writes the manifest first, then the page, then the nodes' files, all below one folder.
+func archive(ctx context.Context, w io.Writer, root, folder string, manifest Manifest) error {
 	zipped := gzip.NewWriter(w)
 	tape := tar.NewWriter(zipped)
 	add := func(name string) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return addFile(tape, root, name, manifest.Created)
+		return addFile(tape, root, folder, name, manifest.Created)
 	}
 	if err := errors.Join(add(manifestName), add(pageName)); err != nil {
 		return err
@@ -270,7 +279,7 @@ func archive(ctx context.Context, w io.Writer, root string, manifest Manifest) e
 	return errors.Join(err, tape.Close(), zipped.Close())
 }
 
-func addFile(tape *tar.Writer, root, name string, modified time.Time) error {
+func addFile(tape *tar.Writer, root, folder, name string, modified time.Time) error {
 	file, err := os.Open(filepath.Join(root, filepath.FromSlash(name)))
 	if err != nil {
 		return err
@@ -280,7 +289,7 @@ func addFile(tape *tar.Writer, root, name string, modified time.Time) error {
 	if err != nil {
 		return err
 	}
-	header := &tar.Header{Name: name, Mode: 0o600, Size: info.Size(), ModTime: modified, Typeflag: tar.TypeReg}
+	header := &tar.Header{Name: folder + "/" + name, Mode: 0o600, Size: info.Size(), ModTime: modified, Typeflag: tar.TypeReg}
 	if err := tape.WriteHeader(header); err != nil {
 		return err
 	}

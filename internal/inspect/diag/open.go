@@ -97,8 +97,8 @@ func (b *Bundle) table(n NodeRecord, name, kind string, take func(io.Reader) err
 }
 
 // read finds a file of the bundle and passes the file's content to the given function. It rejects a
-// bundle if one of the paths up to that file leads out of the bundle, since the user may unpack the
-// bundle.
+// bundle if one of the paths up to that file leads out of the bundle's folder, since the user may unpack the
+// bundle. Bundles of an earlier swdt have no folder.
 func (b *Bundle) read(name string, take func(io.Reader) error) error {
 	file, err := os.Open(b.Path)
 	if err != nil {
@@ -109,7 +109,7 @@ func (b *Bundle) read(name string, take func(io.Reader) error) error {
 	if err != nil {
 		return &NoBundleError{b.Path, "it is not a gzip file", err}
 	}
-	tape := tar.NewReader(unzipped)
+	tape, folder := tar.NewReader(unzipped), ""
 	for first := true; ; first = false {
 		header, err := tape.Next()
 		switch {
@@ -117,12 +117,15 @@ func (b *Bundle) read(name string, take func(io.Reader) error) error {
 			return &NoBundleError{Path: b.Path, Why: "there is no " + name + " in it"}
 		case err != nil:
 			return &NoBundleError{b.Path, "it is damaged or incomplete", err}
-		case header.Typeflag != tar.TypeReg || !stays(header.Name):
+		case header.Typeflag != tar.TypeReg || !stays(header.Name) || !strings.HasPrefix(header.Name, folder):
 			return &NoBundleError{Path: b.Path,
 				Why: fmt.Sprintf("it contains %q, which leads out of the bundle or is not a file", header.Name)}
-		case first && header.Name != manifestName:
+		case first && (path.Base(header.Name) != manifestName || strings.Count(header.Name, "/") > 1):
 			return &NoBundleError{Path: b.Path, Why: "its first file is not " + manifestName}
-		case header.Name != name:
+		case first:
+			folder = strings.TrimSuffix(header.Name, manifestName)
+		}
+		if header.Name != folder+name {
 			continue
 		}
 		if err := take(tape); err != nil {

@@ -134,10 +134,13 @@ func (l Report) WriteText(w *ui.Page) error {
 }
 
 func (l Report) nothing() string {
-	if l.selection.Orphans {
+	switch {
+	case l.selection.Orphans:
 		return "no unowned process"
+	case l.selection.ofPods(), l.selection.Filter != "":
+		return "no such process"
 	}
-	return "no such process"
+	return "no process of a pod, and no service; --all lists the others"
 }
 
 // explain writes why each unowned process has no owner, and the command that kills it.

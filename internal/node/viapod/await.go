@@ -29,10 +29,10 @@ func (w *Way) awaitPod(ctx context.Context) error {
 	s := &starting{o: w.o}
 	var seen error
 	err := wait.Condition{
-		Name: "pod " + w.own.Pod + " to run", Interval: interval, MaxInterval: maxInterval,
+		Name: "pod " + w.pod.Pod + " to run", Interval: interval, MaxInterval: maxInterval,
 		Limit: w.o.StartLimit + w.o.PullLimit,
 		Look: func(ctx context.Context) error {
-			pod, err := w.c.Clientset().CoreV1().Pods(w.own.Namespace).Get(ctx, w.own.Pod, metav1.GetOptions{})
+			pod, err := w.c.Clientset().CoreV1().Pods(w.pod.Namespace).Get(ctx, w.pod.Pod, metav1.GetOptions{})
 			switch {
 			case apierrors.IsNotFound(err):
 				return wait.Stop(&NotStartedError{Node: w.o.Node, Cause: "the pod is gone",
@@ -40,11 +40,11 @@ func (w *Way) awaitPod(ctx context.Context) error {
 			case err != nil && seen != nil && ctx.Err() != nil:
 				return seen // the request only had too little time, at the end of the wait
 			case err != nil:
-				return wait.Stop(w.fail("read pod "+w.own.Pod, w.podPermission("get", w.own.Namespace), err))
+				return wait.Stop(w.fail("read pod "+w.pod.Pod, w.podPermission("get", w.pod.Namespace), err))
 			}
 			state := s.look(pod)
 			if state == nil {
-				w.own.Container, _ = runningContainer(pod)
+				w.pod.Container, _ = runningContainer(pod)
 				return nil
 			}
 			seen = w.withEvent(ctx, pod, state)
@@ -68,7 +68,7 @@ func (w *Way) awaitPod(ctx context.Context) error {
 		}
 	}
 	if err == nil {
-		return w.own.save()
+		return w.pod.save()
 	}
 	return w.withPressure(ctx, err)
 }

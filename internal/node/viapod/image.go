@@ -80,7 +80,7 @@ func (w *Way) startOne(ctx context.Context) error {
 		if !ok || !state.image || i == len(all)-1 || ctx.Err() != nil {
 			return err
 		}
-		w.gone = interrupt.AllowTime(ctx, answerLimit+leaveLimit) // abandon has given the first one back
+		w.endGrace = interrupt.AllowTime(ctx, answerLimit+leaveLimit) // abandon has given the first one back
 		w.o.Reporter.Info("node %s does not start image %s: %s; trying %s", w.o.Node, image, state.Cause, all[i+1])
 	}
 	return nil

@@ -112,7 +112,7 @@ func (w *Way) makePod(ctx context.Context) error {
 		return err
 	}
 	own.UID = string(pod.UID)
-	w.own = own
+	w.pod = own
 	if err := own.save(); err != nil {
 		w.abandon(ctx)
 		return err

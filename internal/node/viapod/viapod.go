@@ -89,10 +89,11 @@ type Way struct {
 	named     bool     // the user has named the image
 	present   []string // images of trusted registries that the node has
 
-	mu      sync.Mutex
-	own     *record // the pod of this way; nil: none
-	gone    func()  // is called when the pod needs no removal any more; not nil if own is not nil
-	checked bool    // the node was checked
+	mu  sync.Mutex
+	pod *record // the pod of this way; nil: none
+	// endGrace ends the time that Ctrl-C leaves for the pod's removal. It is not nil if pod is not nil.
+	endGrace func()
+	checked  bool // the node was checked
 }
 
 // New returns the way to a node through its cluster. It contacts nothing.
@@ -118,13 +119,13 @@ func (w *Way) Names() []string {
 func (w *Way) Connect(ctx context.Context) (carrier.Connection, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.own != nil {
+	if w.pod != nil {
 		running, err := w.stillRuns(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if running {
-			return newConnection(w, w.own), nil
+			return newConnection(w, w.pod), nil
 		}
 		w.abandon(ctx)
 	}
@@ -137,13 +138,13 @@ func (w *Way) Connect(ctx context.Context) (carrier.Connection, error) {
 		}
 		return nil, err
 	}
-	return newConnection(w, w.own), nil
+	return newConnection(w, w.pod), nil
 }
 
 // stillRuns is runs for the pod of this way. Until an API server has read its roles it forbids everything, so a
 // refusal counts only if the API server was ready before the request. Only those who were let in before need that.
 func (w *Way) stillRuns(ctx context.Context) (bool, error) {
-	running, err := w.runs(ctx, w.own)
+	running, err := w.runs(ctx, w.pod)
 	var denied *DeniedError
 	if !errors.As(err, &denied) {
 		return running, err
@@ -151,7 +152,7 @@ func (w *Way) stillRuns(ctx context.Context) (bool, error) {
 	if w.c.Clientset().Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() != nil {
 		return false, &StartingError{err}
 	}
-	return w.runs(ctx, w.own) // the API server may have become ready after the refusal
+	return w.runs(ctx, w.pod) // the API server may have become ready after the refusal
 }
 
 // prepare checks the node and the namespace, once, and removes the pods that a killed swdt has left.
@@ -202,13 +203,13 @@ func (w *Way) checkNode(ctx context.Context) error {
 
 // start makes the pod, or takes over a kept one, and waits until it runs.
 func (w *Way) start(ctx context.Context) error {
-	w.gone = interrupt.AllowTime(ctx, answerLimit+leaveLimit)
+	w.endGrace = interrupt.AllowTime(ctx, answerLimit+leaveLimit)
 	defer func() {
-		if w.own == nil {
-			w.gone()
+		if w.pod == nil {
+			w.endGrace()
 		}
 	}()
-	if w.own = w.kept(ctx); w.own != nil {
+	if w.pod = w.kept(ctx); w.pod != nil {
 		return nil
 	}
 	return w.startOne(ctx)
@@ -219,16 +220,16 @@ const leaveLimit = 10 * time.Second
 
 // abandon removes the pod of this way. A failure is a warning, since the next contact tries again.
 func (w *Way) abandon(ctx context.Context) {
-	if w.own == nil {
+	if w.pod == nil {
 		return
 	}
-	own := w.own
-	w.own = nil
-	defer w.gone()
-	if w.remove(ctx, own) {
-		own.forget()
+	pod := w.pod
+	w.pod = nil
+	defer w.endGrace()
+	if w.remove(ctx, pod) {
+		pod.forget()
 	} else {
-		own.release()
+		pod.release()
 	}
 }
 
@@ -247,10 +248,10 @@ func (w *Way) remove(ctx context.Context, r *record) bool {
 func (w *Way) Leave(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.own != nil && w.o.Keep {
-		w.own.release()
-		w.own = nil
-		w.gone()
+	if w.pod != nil && w.o.Keep {
+		w.pod.release()
+		w.pod = nil
+		w.endGrace()
 		return
 	}
 	w.abandon(ctx)

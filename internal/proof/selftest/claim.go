@@ -22,8 +22,8 @@ type Claim struct {
 	Proves string // a sentence: what is true if the claim passes
 	Grade  Grade
 
-	try   func(ctx context.Context, d *desk) error
-	makes []thing
+	try   func(ctx context.Context, t *trial) error
+	makes []artifact
 }
 
 // Outcome is the result of a claim.

@@ -2,7 +2,7 @@ package selftest
 
 // Claims returns all claims, in the order in which they are tried: those that change nothing first.
 func Claims() []Claim {
-	program := []thing{ourService(), ourFolder()}
+	program := []artifact{ourService(), ourFolder()}
 	return []Claim{
 		{ID: "facts", Title: "Facts of the machine", Grade: Reads, try: tryFacts,
 			Proves: "Build, boot id, uptime, processors and memory are known, and the agent is an administrator."},
@@ -29,11 +29,11 @@ func Claims() []Claim {
 		{ID: "runtime", Title: "Container runtime", Grade: Reads, try: tryRuntime,
 			Proves: "The container runtime answers on its pipe."},
 
-		{ID: "files", Title: "Files", Grade: Makes, try: tryFiles, makes: []thing{ourFolder()},
+		{ID: "files", Title: "Files", Grade: Makes, try: tryFiles, makes: []artifact{ourFolder()},
 			Proves: "Files are written, read back unchanged, renamed and removed."},
-		{ID: "names", Title: "Long and unusual names of files", Grade: Makes, try: tryNames, makes: []thing{ourFolder()},
+		{ID: "names", Title: "Long and unusual names of files", Grade: Makes, try: tryNames, makes: []artifact{ourFolder()},
 			Proves: "Unicode, spaces, and paths of more than 260 characters work."},
-		{ID: "resume", Title: "Interrupted transfers", Grade: Makes, try: tryResume, makes: []thing{ourFolder()},
+		{ID: "resume", Title: "Interrupted transfers", Grade: Makes, try: tryResume, makes: []artifact{ourFolder()},
 			Proves: "A half-sent file is continued, and a file with a wrong hash is refused."},
 		{ID: "programs", Title: "Programs", Grade: Makes, try: tryPrograms, makes: program,
 			Proves: "Arguments, streams and the exit code of a program arrive unchanged."},
@@ -45,11 +45,11 @@ func Claims() []Claim {
 			Proves: "A file that another program does not share is renamed once that program has closed it."},
 		{ID: "lost", Title: "Lost connection", Grade: Makes, try: tryLost, makes: program,
 			Proves: "After its agent is killed, swdt connects again."},
-		{ID: "registry", Title: "Registry", Grade: Makes, try: tryRegistry, makes: []thing{ourKey()},
+		{ID: "registry", Title: "Registry", Grade: Makes, try: tryRegistry, makes: []artifact{ourKey()},
 			Proves: "Values of all usual types are written, read back and removed."},
 		{ID: "environment", Title: "Environment of the machine", Grade: Makes, try: tryEnvironment,
-			makes: []thing{ourVariable()}, Proves: "A variable is set once, and removed."},
-		{ID: "firewall", Title: "Firewall rules", Grade: Makes, try: tryFirewall, makes: []thing{ourRule()},
+			makes: []artifact{ourVariable()}, Proves: "A variable is set once, and removed."},
+		{ID: "firewall", Title: "Firewall rules", Grade: Makes, try: tryFirewall, makes: []artifact{ourRule()},
 			Proves: "A disabled rule is added, listed and removed."},
 		{ID: "service", Title: "A service", Grade: Makes, try: tryService, makes: program,
 			Proves: "A service is made, started and stopped, and its process is gone after the stop."},
@@ -71,7 +71,7 @@ func Claims() []Claim {
 			Proves: "A push whose agent is killed ends well."},
 
 		{ID: "desktop", Title: "Remote Desktop", Grade: Settings, try: tryDesktop,
-			makes: []thing{remoteDesktop(), ourService(), ourFolder()}, Proves: "Remote Desktop is allowed or denied for a moment, and put back."},
+			makes: []artifact{remoteDesktop(), ourService(), ourFolder()}, Proves: "Remote Desktop is allowed or denied for a moment, and put back."},
 		{ID: "guardian", Title: "Restart in the middle of a push", Grade: Reboots, try: tryGuardian, makes: program,
 			Proves: "After the restart the push is finished or undone, and the service runs."},
 	}

@@ -15,24 +15,24 @@ import (
 
 // tryCut kills swdt's own agent in the middle of a push. The push must find its way back to the node,
 // and report how the guardian ended it.
-func tryCut(ctx context.Context, d *desk) error {
-	if err := d.based(ctx, nil); err != nil {
+func tryCut(ctx context.Context, t *trial) error {
+	if err := t.based(ctx, nil); err != nil {
 		return err
 	}
-	agent, err := d.ownAgent(ctx)
+	agent, err := t.ownAgent(ctx)
 	if err != nil {
 		return err
 	}
-	b, err := d.program(second)
+	b, err := t.program(second)
 	if err != nil {
 		return err
 	}
 	cut := make(chan error, 1)
 	options := push.Options{Locked: true, Holder: holder, Commit: func() bool {
-		go func() { cut <- d.cutTransaction(ctx, agent) }()
+		go func() { cut <- t.cutTransaction(ctx, agent) }()
 		return true
 	}}
-	result, err := push.Push(ctx, d.node, d.pushed(b), options, inner{d.reporter})
+	result, err := push.Push(ctx, t.node, t.pushed(b), options, inner{t.reporter})
 	if err != nil {
 		return fmt.Errorf("the push whose agent was killed: %w", err)
 	}
@@ -42,15 +42,15 @@ func tryCut(ctx context.Context, d *desk) error {
 	if err := expect("the result of the push whose agent was killed", result.Result, push.Changed); err != nil {
 		return err
 	}
-	return d.serves(ctx, second)
+	return t.serves(ctx, second)
 }
 
 // cutTransaction kills the agent as soon as the node works on a transaction.
-func (d *desk) cutTransaction(ctx context.Context, agent uint32) error {
+func (t *trial) cutTransaction(ctx context.Context, agent uint32) error {
 	err := wait.Condition{
 		Name: "the transaction to begin", Interval: 10 * time.Millisecond, Limit: startLimit,
 		Look: func(ctx context.Context) error {
-			reply, err := d.node.Swap.Inspect(ctx, &agentv1.InspectRequest{})
+			reply, err := t.node.Swap.Inspect(ctx, &agentv1.InspectRequest{})
 			if err != nil {
 				return wait.Stop(err)
 			}
@@ -67,7 +67,7 @@ func (d *desk) cutTransaction(ctx context.Context, agent uint32) error {
 	if err != nil {
 		return fmt.Errorf("cut the connection: %w", err)
 	}
-	_, err = d.node.Processes.Kill(ctx, &agentv1.KillProcessRequest{Pid: agent})
+	_, err = t.node.Processes.Kill(ctx, &agentv1.KillProcessRequest{Pid: agent})
 	var lost *node.LostError
 	if err == nil || errors.As(err, &lost) { // the killed agent may not have answered any more
 		return nil
@@ -76,8 +76,8 @@ func (d *desk) cutTransaction(ctx context.Context, agent uint32) error {
 }
 
 // ownAgent returns the process id of the agent that answers: the parent of a program that it runs.
-func (d *desk) ownAgent(ctx context.Context) (uint32, error) {
-	s, err := d.sleep(ctx, programPath)
+func (t *trial) ownAgent(ctx context.Context) (uint32, error) {
+	s, err := t.sleep(ctx, programPath)
 	if err != nil {
 		return 0, err
 	}
@@ -92,23 +92,23 @@ func (d *desk) ownAgent(ctx context.Context) (uint32, error) {
 }
 
 // tryLost kills the agent, and connects again.
-func tryLost(ctx context.Context, d *desk) error {
-	if err := d.installed(ctx); err != nil {
+func tryLost(ctx context.Context, t *trial) error {
+	if err := t.installed(ctx); err != nil {
 		return err
 	}
-	agent, err := d.ownAgent(ctx)
+	agent, err := t.ownAgent(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = d.node.Processes.Kill(ctx, &agentv1.KillProcessRequest{Pid: agent})
+	_, err = t.node.Processes.Kill(ctx, &agentv1.KillProcessRequest{Pid: agent})
 	if err == nil || errors.Is(err, fault.ErrPermission) {
-		_, err = d.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
+		_, err = t.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
 	}
 	if err == nil {
 		return errors.New("the agent still answers after its process was killed")
 	}
-	if err := d.node.Reconnect(ctx); err != nil {
+	if err := t.node.Reconnect(ctx); err != nil {
 		return fmt.Errorf("connect again: %w", err)
 	}
-	return d.ready(ctx)
+	return t.ready(ctx)
 }

@@ -21,8 +21,8 @@ const (
 )
 
 // remoteDesktop is the setting that tryDesktop changes. Its removal puts back what was there before.
-func remoteDesktop() thing {
-	return thing{what: "the changed setting of Remote Desktop", recorded: true, remove: func(ctx context.Context, n *node.Node) (bool, error) {
+func remoteDesktop() artifact {
+	return artifact{what: "the changed setting of Remote Desktop", recorded: true, remove: func(ctx context.Context, n *node.Node) (bool, error) {
 		text, err := smallfile.Read(ctx, n, desktopRecord)
 		if errors.Is(err, fault.ErrNotExist) {
 			return false, nil
@@ -54,34 +54,34 @@ func setDeny(ctx context.Context, n *node.Node, value uint64) error {
 }
 
 // tryDesktop allows or denies connections of Remote Desktop for a moment, whichever is not set.
-func tryDesktop(ctx context.Context, d *desk) error {
-	before, err := deny(ctx, d.node)
+func tryDesktop(ctx context.Context, t *trial) error {
+	before, err := deny(ctx, t.node)
 	if errors.Is(err, fault.ErrNotExist) {
 		return impossible("the node has no setting of Remote Desktop")
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := d.node.Files.MakeFolder(ctx, &agentv1.MakeFolderRequest{Path: folder}); err != nil {
+	if _, err := t.node.Files.MakeFolder(ctx, &agentv1.MakeFolderRequest{Path: folder}); err != nil {
 		return err
 	}
-	if err := smallfile.Replace(ctx, d.node, desktopRecord, []byte(strconv.FormatUint(before, 10)), ""); err != nil {
+	if err := smallfile.Replace(ctx, t.node, desktopRecord, []byte(strconv.FormatUint(before, 10)), ""); err != nil {
 		return err
 	}
-	if err := setDeny(ctx, d.node, 1-min(before, 1)); err != nil {
+	if err := setDeny(ctx, t.node, 1-min(before, 1)); err != nil {
 		return err
 	}
-	during, err := deny(ctx, d.node)
+	during, err := deny(ctx, t.node)
 	if err != nil {
 		return err
 	}
 	if err := expect("the changed setting", during, 1-min(before, 1)); err != nil {
 		return err
 	}
-	if _, err := remoteDesktop().remove(ctx, d.node); err != nil {
+	if _, err := remoteDesktop().remove(ctx, t.node); err != nil {
 		return err
 	}
-	after, err := deny(ctx, d.node)
+	after, err := deny(ctx, t.node)
 	if err != nil {
 		return err
 	}

@@ -29,8 +29,8 @@ func distinct(words []string) []string {
 const runsDefender = "Microsoft Defender runs"
 
 // tryServices looks at the services of Windows that swdt depends on.
-func tryServices(ctx context.Context, d *desk) error {
-	list, err := d.node.Services.List(ctx, &agentv1.ListServicesRequest{})
+func tryServices(ctx context.Context, t *trial) error {
+	list, err := t.node.Services.List(ctx, &agentv1.ListServicesRequest{})
 	if err != nil {
 		return err
 	}
@@ -46,17 +46,17 @@ func tryServices(ctx context.Context, d *desk) error {
 			return fmt.Errorf("the service %s runs without a process", s.GetName())
 		}
 	}
-	d.answer("states", distinct(states))
-	d.answer(runsDefender, defender)
+	t.answer("states", distinct(states))
+	t.answer(runsDefender, defender)
 	if !slices.Contains(states, word.Of(agentv1.ServiceState_SERVICE_STATE_RUNNING)) {
 		return fmt.Errorf("of %d services, none runs", len(states))
 	}
 	for _, name := range []string{
 		"RpcSs", "EventLog", "TermService", "sshd", "containerd", "kubelet", "hns", "vmcompute",
 	} {
-		d.answer("has "+name, found[strings.ToLower(name)])
+		t.answer("has "+name, found[strings.ToLower(name)])
 	}
-	_, err = d.node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: "swdt-no-such-service"})
+	_, err = t.node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: "swdt-no-such-service"})
 	return expectError("a look at a service that does not exist", err, fault.ErrNoService)
 }
 
@@ -66,17 +66,17 @@ const maxClockStep = time.Hour
 const hasEvents = "has events"
 
 // tryEvents reads the last events of the channel System.
-func tryEvents(ctx context.Context, d *desk) error {
-	all, err := d.events(ctx, "System")
+func tryEvents(ctx context.Context, t *trial) error {
+	all, err := t.events(ctx, "System")
 	if err != nil {
 		return err
 	}
-	facts, err := d.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
+	facts, err := t.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
 	if err != nil {
 		return err
 	}
-	d.answer(hasEvents, len(all) > 0)
-	if d.real && len(all) == 0 {
+	t.answer(hasEvents, len(all) > 0)
+	if t.real && len(all) == 0 {
 		return errors.New("the System log of a real Windows has no event")
 	}
 	var record uint64
@@ -92,28 +92,28 @@ func tryEvents(ctx context.Context, d *desk) error {
 		}
 		record = e.Record
 	}
-	return d.longQuery(ctx)
+	return t.longQuery(ctx)
 }
 
 const longQueryRefused = "a query of 21 expressions is refused"
 
 // longQuery asks for 21 IDs of events in one query.
-func (d *desk) longQuery(ctx context.Context) error {
+func (t *trial) longQuery(ctx context.Context) error {
 	ids := make([]string, 21)
 	for i := range ids {
 		ids[i] = fmt.Sprintf("EventID=%d", i+1)
 	}
-	result, err := d.run(ctx, "", "wevtutil", "qe", "System", "/c:1",
+	result, err := t.run(ctx, "", "wevtutil", "qe", "System", "/c:1",
 		"/q:*[System[("+strings.Join(ids, " or ")+")]]")
 	if err == nil {
-		d.answer(longQueryRefused, result.code != 0)
+		t.answer(longQueryRefused, result.code != 0)
 	}
 	return err
 }
 
 // tryHNS reads the Host Network Service.
-func tryHNS(ctx context.Context, d *desk) error {
-	state, err := hns.Read(ctx, d.node.Compute)
+func tryHNS(ctx context.Context, t *trial) error {
+	state, err := hns.Read(ctx, t.node.Compute)
 	if errors.Is(err, fault.ErrNotSupported) {
 		return impossible("the node has no Host Network Service: %v", err)
 	}
@@ -124,7 +124,7 @@ func tryHNS(ctx context.Context, d *desk) error {
 	for _, network := range state.Networks {
 		types = append(types, network.Type)
 	}
-	d.answer("types of networks", distinct(types))
+	t.answer("types of networks", distinct(types))
 	for _, endpoint := range state.Endpoints {
 		if _, ok := state.Network(endpoint.Network); !ok {
 			return fmt.Errorf("the endpoint %s is in the network %s, which is not listed", endpoint.ID, endpoint.Network)
@@ -134,8 +134,8 @@ func tryHNS(ctx context.Context, d *desk) error {
 }
 
 // tryHCS reads the Host Compute Service.
-func tryHCS(ctx context.Context, d *desk) error {
-	systems, err := hcs.List(ctx, d.node.Compute)
+func tryHCS(ctx context.Context, t *trial) error {
+	systems, err := hcs.List(ctx, t.node.Compute)
 	if errors.Is(err, fault.ErrNotSupported) {
 		return impossible("the node has no Host Compute Service: %v", err)
 	}
@@ -149,14 +149,14 @@ func tryHCS(ctx context.Context, d *desk) error {
 		}
 		types, states = append(types, s.Type), append(states, s.State)
 	}
-	d.answer("types of systems", distinct(types))
-	d.answer("states of systems", distinct(states))
+	t.answer("types of systems", distinct(types))
+	t.answer("states of systems", distinct(states))
 	return nil
 }
 
 // tryCounters reads the counters of the packet monitor, which works without a capture.
-func tryCounters(ctx context.Context, d *desk) error {
-	text, err := capture.Counters(ctx, d.node.Processes, true)
+func tryCounters(ctx context.Context, t *trial) error {
+	text, err := capture.Counters(ctx, t.node.Processes, true)
 	var missing *capture.NoPktmonError
 	if errors.As(err, &missing) {
 		return impossible("the node has no pktmon")
@@ -165,7 +165,7 @@ func tryCounters(ctx context.Context, d *desk) error {
 		return err
 	}
 	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
-	d.answer("counters are JSON", json.Valid([]byte(text)))
+	t.answer("counters are JSON", json.Valid([]byte(text)))
 	if !json.Valid([]byte(text)) {
 		return fmt.Errorf("pktmon's counters are not JSON: %.200q", text)
 	}
@@ -173,9 +173,9 @@ func tryCounters(ctx context.Context, d *desk) error {
 }
 
 // tryFeatures asks for the state of two of Windows' features.
-func tryFeatures(ctx context.Context, d *desk) error {
+func tryFeatures(ctx context.Context, t *trial) error {
 	names := []string{"Containers", "Microsoft-Hyper-V"}
-	reply, err := d.node.Features.Get(ctx, &agentv1.GetFeaturesRequest{Names: names})
+	reply, err := t.node.Features.Get(ctx, &agentv1.GetFeaturesRequest{Names: names})
 	if errors.Is(err, fault.ErrNotSupported) || errors.Is(err, fault.ErrNotExist) {
 		return impossible("the node reports no features: %v", err)
 	}
@@ -186,7 +186,7 @@ func tryFeatures(ctx context.Context, d *desk) error {
 		return err
 	}
 	for i, f := range reply.GetFeatures() {
-		d.answer(names[i], word.Of(f.GetState()))
+		t.answer(names[i], word.Of(f.GetState()))
 		if err := expect("the name of a feature", strings.EqualFold(f.GetName(), names[i]), true); err != nil {
 			return err
 		}
@@ -195,8 +195,8 @@ func tryFeatures(ctx context.Context, d *desk) error {
 }
 
 // tryListeners looks for listening ports.
-func tryListeners(ctx context.Context, d *desk) error {
-	reply, err := d.node.Network.Listeners(ctx, &agentv1.ListenersRequest{})
+func tryListeners(ctx context.Context, t *trial) error {
+	reply, err := t.node.Network.Listeners(ctx, &agentv1.ListenersRequest{})
 	if errors.Is(err, fault.ErrNotSupported) {
 		return impossible("the node does not list its ports: %v", err)
 	}
@@ -210,24 +210,24 @@ func tryListeners(ctx context.Context, d *desk) error {
 		}
 		named = named || l.GetProcess() != ""
 	}
-	d.answer("processes of ports are known", named)
-	if d.real && len(reply.GetListeners()) == 0 {
+	t.answer("processes of ports are known", named)
+	if t.real && len(reply.GetListeners()) == 0 {
 		return errors.New("no process of a real Windows listens on a port")
 	}
 	return nil
 }
 
 // tryRuntime asks the container runtime for its version.
-func tryRuntime(ctx context.Context, d *desk) error {
-	version, err := d.node.Network.CRIVersion(ctx, &agentv1.CRIVersionRequest{Pipe: d.document.RuntimePipe()})
+func tryRuntime(ctx context.Context, t *trial) error {
+	version, err := t.node.Network.CRIVersion(ctx, &agentv1.CRIVersionRequest{Pipe: t.document.RuntimePipe()})
 	if errors.Is(err, fault.ErrNotExist) {
 		return impossible("no container runtime serves the node's pipe")
 	}
 	if err != nil {
 		return err
 	}
-	d.answer("runtime", version.GetRuntimeName())
-	d.answer("CRI", version.GetRuntimeApiVersion())
+	t.answer("runtime", version.GetRuntimeName())
+	t.answer("CRI", version.GetRuntimeApiVersion())
 	if version.GetRuntimeName() == "" || version.GetRuntimeVersion() == "" {
 		return fmt.Errorf("the runtime reports the name %q and the version %q", version.GetRuntimeName(),
 			version.GetRuntimeVersion())

@@ -15,19 +15,19 @@ import (
 )
 
 // tryFacts asks for the node's facts twice, and compares the answers.
-func tryFacts(ctx context.Context, d *desk) error {
-	one, err := d.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
+func tryFacts(ctx context.Context, t *trial) error {
+	one, err := t.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
 	if err != nil {
 		return err
 	}
-	two, err := d.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
+	two, err := t.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
 	if err != nil {
 		return err
 	}
-	d.answer("architecture", one.GetArchitecture())
-	d.answer("elevated", one.GetElevated())
-	d.answer("system drive", one.GetSystemDrive())
-	d.answer("boot id is a number", regexp.MustCompile(`^\d+$`).MatchString(one.GetBootId()))
+	t.answer("architecture", one.GetArchitecture())
+	t.answer("elevated", one.GetElevated())
+	t.answer("system drive", one.GetSystemDrive())
+	t.answer("boot id is a number", regexp.MustCompile(`^\d+$`).MatchString(one.GetBootId()))
 	switch {
 	case !regexp.MustCompile(`^\d+(\.\d+)*$`).MatchString(one.GetBuild()):
 		return fmt.Errorf("the build is %q, not a number such as 20348.2849", one.GetBuild())
@@ -44,12 +44,12 @@ func tryFacts(ctx context.Context, d *desk) error {
 }
 
 // tryAccount asks Windows' own programs who and where the agent is.
-func tryAccount(ctx context.Context, d *desk) error {
-	facts, err := d.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
+func tryAccount(ctx context.Context, t *trial) error {
+	facts, err := t.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
 	if err != nil {
 		return err
 	}
-	name, err := d.run(ctx, "", "hostname")
+	name, err := t.run(ctx, "", "hostname")
 	if errors.Is(err, fault.ErrNotExist) {
 		return impossible("the node has no program hostname")
 	}
@@ -60,7 +60,7 @@ func tryAccount(ctx context.Context, d *desk) error {
 		// Neither is quoted: the report's redactor does not know what hostname prints.
 		return errors.New("hostname prints another name than the facts have")
 	}
-	account, err := d.run(ctx, "", "whoami")
+	account, err := t.run(ctx, "", "whoami")
 	if errors.Is(err, fault.ErrNotExist) {
 		return impossible("the node has no program whoami")
 	}
@@ -68,7 +68,7 @@ func tryAccount(ctx context.Context, d *desk) error {
 		return err
 	}
 	text := strings.ToLower(strings.TrimSpace(account.stdout))
-	d.answer("runs as SYSTEM", strings.HasSuffix(text, `\system`))
+	t.answer("runs as SYSTEM", strings.HasSuffix(text, `\system`))
 	if text == "" {
 		return errors.New("whoami prints nothing")
 	}
@@ -76,30 +76,30 @@ func tryAccount(ctx context.Context, d *desk) error {
 }
 
 // tryAgent looks at the agent's file and at the access list of the folder that holds it.
-func tryAgent(ctx context.Context, d *desk) error {
-	hash, err := d.node.Files.Hash(ctx, &agentv1.HashRequest{Path: layout.Agent(d.agent.Hash)})
+func tryAgent(ctx context.Context, t *trial) error {
+	hash, err := t.node.Files.Hash(ctx, &agentv1.HashRequest{Path: layout.Agent(t.agent.Hash)})
 	if err != nil {
 		return err
 	}
-	if err := expect("the agent's SHA-256 on the node", hash.GetSha256(), d.agent.Hash); err != nil {
+	if err := expect("the agent's SHA-256 on the node", hash.GetSha256(), t.agent.Hash); err != nil {
 		return err
 	}
-	root, err := d.accessList(ctx, "root", layout.Root)
+	root, err := t.accessList(ctx, "root", layout.Root)
 	if err != nil {
 		return err
 	}
-	only, err := smallfile.Restricted(ctx, d.node, layout.Root)
+	only, err := smallfile.Restricted(ctx, t.node, layout.Root)
 	if err != nil {
 		return err
 	}
 	if !only {
 		return fmt.Errorf("the access list of %s lets more than SYSTEM and Administrators in: %s", layout.Root, root)
 	}
-	list, err := d.accessList(ctx, "agent's folder", layout.Agents)
+	list, err := t.accessList(ctx, "agent's folder", layout.Agents)
 	if err != nil {
 		return err
 	}
-	facts, err := d.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
+	facts, err := t.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
 	if err != nil || facts.GetSimulated() == agentv1.Simulation_SIMULATION_WINE { // Wine keeps no access lists
 		return err
 	}
@@ -110,10 +110,10 @@ func tryAgent(ctx context.Context, d *desk) error {
 }
 
 // accessList reads and records an access list.
-func (d *desk) accessList(ctx context.Context, name, path string) (string, error) {
-	list, err := d.node.Files.GetACL(ctx, &agentv1.GetACLRequest{Path: path})
+func (t *trial) accessList(ctx context.Context, name, path string) (string, error) {
+	list, err := t.node.Files.GetACL(ctx, &agentv1.GetACLRequest{Path: path})
 	if err == nil {
-		d.answer("access list of the "+name, list.GetSddl())
+		t.answer("access list of the "+name, list.GetSddl())
 	}
 	return list.GetSddl(), err
 }
@@ -122,22 +122,22 @@ const defaultShell = "default shell"
 
 // tryShell looks which shell OpenSSH starts. Its answer matters for comparisons alone: no command line
 // of swdt depends on the shell.
-func tryShell(ctx context.Context, d *desk) error {
-	value, err := d.node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: `HKLM\SOFTWARE\OpenSSH`,
+func tryShell(ctx context.Context, t *trial) error {
+	value, err := t.node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: `HKLM\SOFTWARE\OpenSSH`,
 		Name: "DefaultShell"})
 	if errors.Is(err, fault.ErrNotExist) {
-		d.answer(defaultShell, "not set")
+		t.answer(defaultShell, "not set")
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	path := strings.ToLower(value.GetString_())
-	d.answer(defaultShell, path[strings.LastIndexByte(path, '\\')+1:])
+	t.answer(defaultShell, path[strings.LastIndexByte(path, '\\')+1:])
 	if path == "" {
 		return fmt.Errorf("the registry value DefaultShell is empty, a %s", value.GetType())
 	}
-	_, err = d.node.Files.Stat(ctx, &agentv1.StatRequest{Path: value.GetString_()})
+	_, err = t.node.Files.Stat(ctx, &agentv1.StatRequest{Path: value.GetString_()})
 	if errors.Is(err, fault.ErrNotExist) {
 		return errors.New("the default shell of OpenSSH does not exist")
 	}

@@ -39,24 +39,24 @@ const (
 )
 
 // program makes a build of the throw-away program, once for each version.
-func (d *desk) program(version string) (build, error) {
-	if b, ok := d.builds[version]; ok {
+func (t *trial) program(version string) (build, error) {
+	if b, ok := t.builds[version]; ok {
 		return b, nil
 	}
 	note := throwaway.Note{Version: version}
 	if version == broken {
 		note.ExitCode = brokenCode
 	}
-	b, err := d.makeProgram(note)
+	b, err := t.makeProgram(note)
 	if err != nil {
 		return build{}, fmt.Errorf("make the throw-away program: %w", err)
 	}
-	d.builds[version] = b
+	t.builds[version] = b
 	return b, nil
 }
 
-func (d *desk) makeProgram(note throwaway.Note) (b build, err error) {
-	executable, err := d.agent.Open()
+func (t *trial) makeProgram(note throwaway.Note) (b build, err error) {
+	executable, err := t.agent.Open()
 	if err != nil {
 		return b, err
 	}
@@ -65,7 +65,7 @@ func (d *desk) makeProgram(note throwaway.Note) (b build, err error) {
 	if err != nil {
 		return b, err
 	}
-	b.path = filepath.Join(d.folder, note.Version+".exe")
+	b.path = filepath.Join(t.folder, note.Version+".exe")
 	file, err := os.Create(b.path)
 	if err != nil {
 		return b, err
@@ -77,32 +77,32 @@ func (d *desk) makeProgram(note throwaway.Note) (b build, err error) {
 }
 
 // installed brings the first version of the program to the node, unless some version is there.
-func (d *desk) installed(ctx context.Context) error {
-	_, err := d.node.Files.Stat(ctx, &agentv1.StatRequest{Path: programPath})
+func (t *trial) installed(ctx context.Context) error {
+	_, err := t.node.Files.Stat(ctx, &agentv1.StatRequest{Path: programPath})
 	if !errors.Is(err, fault.ErrNotExist) {
 		return err
 	}
-	b, err := d.program(first)
+	b, err := t.program(first)
 	if err != nil {
 		return err
 	}
-	_, err = transfer.Upload(ctx, d.node, b.path, programPath, inner{d.reporter})
+	_, err = transfer.Upload(ctx, t.node, b.path, programPath, inner{t.reporter})
 	return err
 }
 
 // serving makes the throw-away service if it is missing, and starts it if it does not run.
-func (d *desk) serving(ctx context.Context) (*agentv1.ServiceStatus, error) {
-	if err := d.installed(ctx); err != nil {
+func (t *trial) serving(ctx context.Context) (*agentv1.ServiceStatus, error) {
+	if err := t.installed(ctx); err != nil {
 		return nil, err
 	}
-	reply, err := d.node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: service})
+	reply, err := t.node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: service})
 	if errors.Is(err, fault.ErrNoService) {
-		reply, err = d.node.Services.Create(ctx, serviceConfig())
+		reply, err = t.node.Services.Create(ctx, serviceConfig())
 	}
 	if err != nil || reply.GetStatus().GetState() == agentv1.ServiceState_SERVICE_STATE_RUNNING {
 		return reply.GetStatus(), err
 	}
-	reply, err = d.node.Services.Start(ctx, &agentv1.StartServiceRequest{Name: service,
+	reply, err = t.node.Services.Start(ctx, &agentv1.StartServiceRequest{Name: service,
 		Timeout: durationpb.New(startLimit)})
 	return reply.GetStatus(), err
 }
@@ -119,9 +119,9 @@ func serviceConfig() *agentv1.ServiceConfig {
 }
 
 // pushed is a node file whose only component is the throw-away service, with this build as source.
-func (d *desk) pushed(b build) config.Document {
+func (t *trial) pushed(b build) config.Document {
 	settle, timeout, stop := seconds(1), seconds(60), seconds(20)
-	document := config.Document{Node: v1alpha1.Node{Metadata: d.document.Node.Metadata}}
+	document := config.Document{Node: v1alpha1.Node{Metadata: t.document.Node.Metadata}}
 	document.Node.Spec.Kubernetes.Provisioners = []v1alpha1.Provisioner{{
 		Name: service, SourceURL: b.path, Destination: programPath,
 		Health: &v1alpha1.Health{Settle: settle, Timeout: timeout, StopTimeout: stop},
@@ -140,9 +140,9 @@ type ran struct {
 }
 
 // run runs a program of the node to its end.
-func (d *desk) run(ctx context.Context, stdin string, path string, args ...string) (ran, error) {
+func (t *trial) run(ctx context.Context, stdin string, path string, args ...string) (ran, error) {
 	var stdout, stderr bytes.Buffer
-	code, err := command.Run(ctx, d.node.Processes, &agentv1.RunCommand{Path: path, Args: args},
+	code, err := command.Run(ctx, t.node.Processes, &agentv1.RunCommand{Path: path, Args: args},
 		command.Streams{Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr})
 	return ran{stdout.String(), stderr.String(), code}, err
 }

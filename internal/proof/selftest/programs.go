@@ -22,13 +22,13 @@ func trickyArguments() []string {
 }
 
 // tryPrograms runs a program with arguments, streams and an exit code.
-func tryPrograms(ctx context.Context, d *desk) error {
-	if err := d.installed(ctx); err != nil {
+func tryPrograms(ctx context.Context, t *trial) error {
+	if err := t.installed(ctx); err != nil {
 		return err
 	}
 	const code, input = 42, "a line for stdin\n"
 	args := append([]string{throwaway.Argument, throwaway.Echo, fmt.Sprint(code)}, trickyArguments()...)
-	result, err := d.run(ctx, input, programPath, args...)
+	result, err := t.run(ctx, input, programPath, args...)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func tryPrograms(ctx context.Context, d *desk) error {
 	if err := expect("the arguments and stdin that came back", result.stdout, want); err != nil {
 		return err
 	}
-	_, err = d.run(ctx, "", folder+`\missing.exe`)
+	_, err = t.run(ctx, "", folder+`\missing.exe`)
 	return expectError("the start of a program that does not exist", err, fault.ErrNotExist)
 }
 
@@ -54,16 +54,16 @@ type sleeper struct {
 }
 
 // sleep starts the program, and returns once the node's list of processes has it.
-func (d *desk) sleep(ctx context.Context, path string) (*sleeper, error) {
-	return d.begin(ctx, path, throwaway.Echo, "0", sleepMark)
+func (t *trial) sleep(ctx context.Context, path string) (*sleeper, error) {
+	return t.begin(ctx, path, throwaway.Echo, "0", sleepMark)
 }
 
 // begin starts the program with arguments of which one is sleepMark, and returns once the node's list of processes has it.
-func (d *desk) begin(ctx context.Context, path string, args ...string) (*sleeper, error) {
+func (t *trial) begin(ctx context.Context, path string, args ...string) (*sleeper, error) {
 	stdin, input := io.Pipe()
 	s := &sleeper{input: input, ended: make(chan error, 1)}
 	go func() {
-		_, err := command.Run(ctx, d.node.Processes, &agentv1.RunCommand{Path: path,
+		_, err := command.Run(ctx, t.node.Processes, &agentv1.RunCommand{Path: path,
 			Args: append([]string{throwaway.Argument}, args...)}, command.Streams{Stdin: stdin})
 		stdin.CloseWithError(io.ErrClosedPipe)
 		s.ended <- err
@@ -78,7 +78,7 @@ func (d *desk) begin(ctx context.Context, path string, args ...string) (*sleeper
 			default:
 			}
 			var err error
-			s.process, err = d.find(ctx, func(p *agentv1.Process) bool {
+			s.process, err = t.find(ctx, func(p *agentv1.Process) bool {
 				return strings.Contains(p.GetCommandLine(), sleepMark) && strings.EqualFold(p.GetImage(), path)
 			})
 			return err
@@ -108,8 +108,8 @@ func (s *sleeper) wake(ctx context.Context) error {
 var errNotListed = errors.New("the node does not list the process")
 
 // gone reports whether the node lists its processes, but none for which f returns true.
-func (d *desk) gone(ctx context.Context, f func(*agentv1.Process) bool) (bool, error) {
-	_, err := d.find(ctx, f)
+func (t *trial) gone(ctx context.Context, f func(*agentv1.Process) bool) (bool, error) {
+	_, err := t.find(ctx, f)
 	if errors.Is(err, errNotListed) {
 		return true, nil
 	}
@@ -117,8 +117,8 @@ func (d *desk) gone(ctx context.Context, f func(*agentv1.Process) bool) (bool, e
 }
 
 // find returns the first process for which f returns true. The error is errNotListed if there is none.
-func (d *desk) find(ctx context.Context, f func(*agentv1.Process) bool) (*agentv1.Process, error) {
-	list, err := d.node.Processes.List(ctx, &agentv1.ListProcessesRequest{})
+func (t *trial) find(ctx context.Context, f func(*agentv1.Process) bool) (*agentv1.Process, error) {
+	list, err := t.node.Processes.List(ctx, &agentv1.ListProcessesRequest{})
 	if err != nil {
 		return nil, wait.Stop(err)
 	}
@@ -134,18 +134,18 @@ func (d *desk) find(ctx context.Context, f func(*agentv1.Process) bool) (*agentv
 }
 
 // tryRunning renames a program that runs, and tries to remove it.
-func tryRunning(ctx context.Context, d *desk) error {
-	if err := d.installed(ctx); err != nil {
+func tryRunning(ctx context.Context, t *trial) error {
+	if err := t.installed(ctx); err != nil {
 		return err
 	}
-	s, err := d.sleep(ctx, programPath)
+	s, err := t.sleep(ctx, programPath)
 	if err != nil {
 		return err
 	}
 	moved := folder + `\moved.exe`
-	err = d.whileRunning(ctx, moved)
+	err = t.whileRunning(ctx, moved)
 	woke := s.wake(ctx)
-	if _, back := d.node.Files.Rename(ctx, &agentv1.RenameRequest{From: moved, To: programPath}); back != nil &&
+	if _, back := t.node.Files.Rename(ctx, &agentv1.RenameRequest{From: moved, To: programPath}); back != nil &&
 		!errors.Is(back, fault.ErrNotExist) {
 		return errors.Join(err, woke, back)
 	}
@@ -158,28 +158,28 @@ const (
 	removalInUse  = "removal of a running program: in use"
 )
 
-func (d *desk) whileRunning(ctx context.Context, moved string) error {
-	_, err := d.node.Files.Remove(ctx, &agentv1.RemoveRequest{Path: programPath})
+func (t *trial) whileRunning(ctx context.Context, moved string) error {
+	_, err := t.node.Files.Remove(ctx, &agentv1.RemoveRequest{Path: programPath})
 	if err == nil {
 		return errors.New("a program that runs can be removed")
 	}
-	d.answer(removalDenied, errors.Is(err, fault.ErrPermission))
-	d.answer(removalInUse, errors.Is(err, fault.ErrInUse))
-	if err := d.rename(ctx, programPath, moved); err != nil {
+	t.answer(removalDenied, errors.Is(err, fault.ErrPermission))
+	t.answer(removalInUse, errors.Is(err, fault.ErrInUse))
+	if err := t.rename(ctx, programPath, moved); err != nil {
 		return fmt.Errorf("rename a program that runs: %w", err)
 	}
-	return d.rename(ctx, moved, programPath)
+	return t.rename(ctx, moved, programPath)
 }
 
 // scanLimit is how long another program of the node, such as a virus scanner, may have a new file open.
 const scanLimit = 15 * time.Second
 
 // rename renames a file that another program may have open for a moment.
-func (d *desk) rename(ctx context.Context, from, to string) error {
+func (t *trial) rename(ctx context.Context, from, to string) error {
 	return wait.Condition{
 		Name: "the file to be free", Interval: 100 * time.Millisecond, MaxInterval: time.Second, Limit: scanLimit,
 		Look: func(ctx context.Context) error {
-			_, err := d.node.Files.Rename(ctx, &agentv1.RenameRequest{From: from, To: to})
+			_, err := t.node.Files.Rename(ctx, &agentv1.RenameRequest{From: from, To: to})
 			if err == nil || errors.Is(err, fault.ErrInUse) {
 				return err
 			}
@@ -194,26 +194,26 @@ const heldPath = folder + `\held.txt`
 const holderNamed = "the program that holds a file is named"
 
 // tryHeld renames a file while another program does not let it, and after that.
-func tryHeld(ctx context.Context, d *desk) error {
-	if err := d.installed(ctx); err != nil {
+func tryHeld(ctx context.Context, t *trial) error {
+	if err := t.installed(ctx); err != nil {
 		return err
 	}
-	s, err := d.begin(ctx, programPath, throwaway.Hold, heldPath, sleepMark)
+	s, err := t.begin(ctx, programPath, throwaway.Hold, heldPath, sleepMark)
 	if err != nil {
 		return err
 	}
-	held := d.whileHeld(ctx, s.process)
+	held := t.whileHeld(ctx, s.process)
 	if err := errors.Join(held, s.wake(ctx)); err != nil {
 		return err
 	}
-	return d.rename(ctx, heldPath, heldPath+".moved")
+	return t.rename(ctx, heldPath, heldPath+".moved")
 }
 
-func (d *desk) whileHeld(ctx context.Context, holder *agentv1.Process) error {
+func (t *trial) whileHeld(ctx context.Context, holder *agentv1.Process) error {
 	err := wait.Condition{
 		Name: "the program to hold the file", Interval: 50 * time.Millisecond, MaxInterval: time.Second, Limit: startLimit,
 		Look: func(ctx context.Context) error {
-			info, err := d.node.Files.Stat(ctx, &agentv1.StatRequest{Path: heldPath})
+			info, err := t.node.Files.Stat(ctx, &agentv1.StatRequest{Path: heldPath})
 			if err != nil {
 				return wait.StopIf(!errors.Is(err, fault.ErrNotExist), err)
 			}
@@ -223,35 +223,35 @@ func (d *desk) whileHeld(ctx context.Context, holder *agentv1.Process) error {
 	if err != nil {
 		return err
 	}
-	_, err = d.node.Files.Rename(ctx, &agentv1.RenameRequest{From: heldPath, To: heldPath + ".moved"})
+	_, err = t.node.Files.Rename(ctx, &agentv1.RenameRequest{From: heldPath, To: heldPath + ".moved"})
 	if err := expectError("the rename of a file that a program holds", err, fault.ErrInUse); err != nil {
 		return err
 	}
-	d.answer(holderNamed, strings.Contains(err.Error(), fmt.Sprintf("(PID %d)", holder.GetPid())))
+	t.answer(holderNamed, strings.Contains(err.Error(), fmt.Sprintf("(PID %d)", holder.GetPid())))
 	return nil
 }
 
 // tryProcesses looks at the list of processes.
-func tryProcesses(ctx context.Context, d *desk) error {
-	if err := d.installed(ctx); err != nil {
+func tryProcesses(ctx context.Context, t *trial) error {
+	if err := t.installed(ctx); err != nil {
 		return err
 	}
-	s, err := d.sleep(ctx, programPath)
+	s, err := t.sleep(ctx, programPath)
 	if err != nil {
 		return err
 	}
-	d.answer("memory is known", s.process.GetMemoryBytes() > 0)
-	d.answer("handles are known", s.process.GetHandles() > 0)
-	d.answer("threads are known", s.process.GetThreads() > 0)
-	d.answer("start is known", s.process.GetStarted() != nil)
-	if err := errors.Join(d.startedByAgent(ctx, s.process), d.managers(ctx)); err != nil {
+	t.answer("memory is known", s.process.GetMemoryBytes() > 0)
+	t.answer("handles are known", s.process.GetHandles() > 0)
+	t.answer("threads are known", s.process.GetThreads() > 0)
+	t.answer("start is known", s.process.GetStarted() != nil)
+	if err := errors.Join(t.startedByAgent(ctx, s.process), t.managers(ctx)); err != nil {
 		return errors.Join(err, s.wake(ctx))
 	}
 	pid := s.process.GetPid()
 	if woke := s.wake(ctx); woke != nil {
 		return woke
 	}
-	gone, err := d.gone(ctx, func(p *agentv1.Process) bool { return p.GetPid() == pid && p.GetImage() == programPath })
+	gone, err := t.gone(ctx, func(p *agentv1.Process) bool { return p.GetPid() == pid && p.GetImage() == programPath })
 	if err == nil && !gone {
 		return errors.New("the node lists a program that has ended")
 	}
@@ -261,8 +261,8 @@ func tryProcesses(ctx context.Context, d *desk) error {
 const managersInSession0 = "services.exe in session 0"
 
 // managers counts the Service Control Managers, if containers have some of their own.
-func (d *desk) managers(ctx context.Context) error {
-	list, err := d.node.Processes.List(ctx, &agentv1.ListProcessesRequest{})
+func (t *trial) managers(ctx context.Context) error {
+	list, err := t.node.Processes.List(ctx, &agentv1.ListProcessesRequest{})
 	if err != nil {
 		return err
 	}
@@ -276,21 +276,21 @@ func (d *desk) managers(ctx context.Context) error {
 		}
 	}
 	if all > 1 {
-		d.answer(managersInSession0, ofNode)
+		t.answer(managersInSession0, ofNode)
 	}
 	return nil
 }
 
 // startedByAgent returns an error if the list of processes has no parent of the process, or one that is not the agent.
-func (d *desk) startedByAgent(ctx context.Context, process *agentv1.Process) error {
-	parent, err := d.find(ctx, func(p *agentv1.Process) bool { return p.GetPid() == process.GetParentPid() })
+func (t *trial) startedByAgent(ctx context.Context, process *agentv1.Process) error {
+	parent, err := t.find(ctx, func(p *agentv1.Process) bool { return p.GetPid() == process.GetParentPid() })
 	if errors.Is(err, errNotListed) {
 		return fmt.Errorf("the node lists process %d, but not its parent %d", process.GetPid(), process.GetParentPid())
 	}
 	if err != nil {
 		return err
 	}
-	if !strings.EqualFold(parent.GetImage(), layout.Agent(d.agent.Hash)) {
+	if !strings.EqualFold(parent.GetImage(), layout.Agent(t.agent.Hash)) {
 		return fmt.Errorf("the parent of process %d is listed with the image %q, not that of swdt's agent",
 			process.GetPid(), parent.GetImage())
 	}

@@ -30,44 +30,44 @@ const versionAfterRestart = "version after the restart"
 
 // tryGuardian restarts the node in the middle of a transaction. After the restart, the guardian or
 // the next swdt must end the transaction, so that the service runs one of the two programs.
-func tryGuardian(ctx context.Context, d *desk) error {
-	if err := d.based(ctx, nil); err != nil {
+func tryGuardian(ctx context.Context, t *trial) error {
+	if err := t.based(ctx, nil); err != nil {
 		return err
 	}
-	facts, err := d.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
+	facts, err := t.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
 	if err != nil {
 		return err
 	}
-	if err := d.rebootInTransaction(ctx, facts.GetBootId()); err != nil {
+	if err := t.rebootInTransaction(ctx, facts.GetBootId()); err != nil {
 		return err
 	}
-	if err := d.awaitRestart(ctx); err != nil {
+	if err := t.awaitRestart(ctx); err != nil {
 		return err
 	}
-	if err := push.Settle(ctx, d.node, push.Options{Holder: holder}, inner{d.reporter}); err != nil {
+	if err := push.Settle(ctx, t.node, push.Options{Holder: holder}, inner{t.reporter}); err != nil {
 		return fmt.Errorf("end the transaction after the restart: %w", err)
 	}
-	if err := d.ready(ctx); err != nil {
+	if err := t.ready(ctx); err != nil {
 		return err
 	}
-	if _, err := d.serving(ctx); err != nil {
+	if _, err := t.serving(ctx); err != nil {
 		return err
 	}
-	return errors.Join(d.servesOneOf(ctx, first, second), d.nothingPending(ctx))
+	return errors.Join(t.servesOneOf(ctx, first, second), t.nothingPending(ctx))
 }
 
 // awaitRestart waits until the node has restarted, if a claim has asked it to. A node that has not come back within
 // the limit is waited for once only.
-func (d *desk) awaitRestart(ctx context.Context) error {
-	if d.restarting == "" {
+func (t *trial) awaitRestart(ctx context.Context) error {
+	if t.restarting == "" {
 		return nil
 	}
-	d.reporter.Step("waiting for the node's restart")
+	t.reporter.Step("waiting for the node's restart")
 	bounded, cancel := context.WithTimeout(ctx, rebootLimit)
 	defer cancel()
-	err := d.node.AwaitReboot(bounded, d.restarting)
+	err := t.node.AwaitReboot(bounded, t.restarting)
 	if ctx.Err() == nil {
-		d.restarting = ""
+		t.restarting = ""
 	}
 	if err != nil {
 		return fmt.Errorf("wait for the node's restart: %w", err)
@@ -77,20 +77,20 @@ func (d *desk) awaitRestart(ctx context.Context) error {
 
 // rebootInTransaction asks for a restart as soon as the transaction has stopped the service. bootID is that before
 // the restart.
-func (d *desk) rebootInTransaction(ctx context.Context, bootID string) error {
-	old, err := d.program(first)
+func (t *trial) rebootInTransaction(ctx context.Context, bootID string) error {
+	old, err := t.program(first)
 	if err != nil {
 		return err
 	}
-	b, err := d.program(second)
+	b, err := t.program(second)
 	if err != nil {
 		return err
 	}
 	staged := layout.Staged(programPath, b.sha256)
-	if _, err := transfer.Upload(ctx, d.node, b.path, staged, inner{d.reporter}); err != nil {
+	if _, err := transfer.Upload(ctx, t.node, b.path, staged, inner{t.reporter}); err != nil {
 		return err
 	}
-	stream, err := d.node.Swap.Run(ctx, &agentv1.SwapPlan{Holder: holder,
+	stream, err := t.node.Swap.Run(ctx, &agentv1.SwapPlan{Holder: holder,
 		Components: []*agentv1.SwapComponent{{Name: service, Destination: programPath, Staged: staged,
 			Sha256: b.sha256, PreviousSha256: old.sha256, Service: service,
 			Settle: durationpb.New(settle), Health: &agentv1.Health{}}}})
@@ -112,10 +112,10 @@ func (d *desk) rebootInTransaction(ctx context.Context, bootID string) error {
 				word.Of(event.GetOutcome().GetResult()))
 		case !asked && event.GetState() == agentv1.SwapState_SWAP_STATE_CHECKING:
 			asked = true
-			_, err := d.node.Machine.Reboot(ctx, &agentv1.RebootRequest{Reason: "swdt selftest"})
+			_, err := t.node.Machine.Reboot(ctx, &agentv1.RebootRequest{Reason: "swdt selftest"})
 			var lost *node.LostError
 			if err == nil || errors.As(err, &lost) || ctx.Err() != nil {
-				d.restarting = bootID
+				t.restarting = bootID
 			}
 			if err != nil {
 				return fmt.Errorf("restart the node: %w", err)
@@ -124,12 +124,12 @@ func (d *desk) rebootInTransaction(ctx context.Context, bootID string) error {
 	}
 }
 
-func (d *desk) servesOneOf(ctx context.Context, versions ...string) error {
+func (t *trial) servesOneOf(ctx context.Context, versions ...string) error {
 	var failures []error
 	for _, version := range versions {
-		err := d.serves(ctx, version)
+		err := t.serves(ctx, version)
 		if err == nil {
-			d.answer(versionAfterRestart, version)
+			t.answer(versionAfterRestart, version)
 			return nil
 		}
 		failures = append(failures, err)
@@ -138,15 +138,15 @@ func (d *desk) servesOneOf(ctx context.Context, versions ...string) error {
 }
 
 // nothingPending returns an error if a transaction is still in flight.
-func (d *desk) nothingPending(ctx context.Context) error {
-	reply, err := d.node.Swap.Inspect(ctx, &agentv1.InspectRequest{})
+func (t *trial) nothingPending(ctx context.Context) error {
+	reply, err := t.node.Swap.Inspect(ctx, &agentv1.InspectRequest{})
 	if err != nil {
 		return err
 	}
 	for _, t := range reply.GetTransactions() {
 		return fmt.Errorf("the transaction %s is still %s", t.GetId(), word.Of(t.GetState()))
 	}
-	_, err = d.node.Files.Stat(ctx, &agentv1.StatRequest{Path: layout.Undo(programPath)})
+	_, err = t.node.Files.Stat(ctx, &agentv1.StatRequest{Path: layout.Undo(programPath)})
 	if errors.Is(err, fault.ErrNotExist) {
 		return nil
 	}

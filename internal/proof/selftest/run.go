@@ -78,18 +78,18 @@ func Run(ctx context.Context, n *node.Node, document config.Document, o Options,
 		return Report{}, err
 	}
 	defer scratch.Remove()
-	d := &desk{node: n, document: document, agent: o.Agent, folder: scratch.Path, reporter: r, builds: map[string]build{}}
-	system, names, err := look(ctx, d)
+	t := &trial{node: n, document: document, agent: o.Agent, folder: scratch.Path, reporter: r, builds: map[string]build{}}
+	system, names, err := look(ctx, t)
 	if err != nil {
 		return Report{}, err
 	}
-	d.real = system.Kind == kindWindows
-	if err := removeEarlier(ctx, d); err != nil {
+	t.real = system.Kind == kindWindows
+	if err := removeEarlier(ctx, t); err != nil {
 		return Report{}, err
 	}
 	report := Report{Format: format, Swdt: o.Swdt, Taken: time.Now().UTC().Truncate(time.Second), System: system}
-	cut := runClaims(ctx, d, o, &report)
-	cleaned := d.cleanUp(ctx)
+	cut := runClaims(ctx, t, o, &report)
+	cleaned := t.cleanUp(ctx)
 	if cleaned != nil {
 		report.CleanUp = cleaned.Error()
 	}
@@ -102,13 +102,13 @@ func Run(ctx context.Context, n *node.Node, document config.Document, o Options,
 }
 
 // removeEarlier removes what a run that was killed has left. The node may still work on a push of that run.
-func removeEarlier(ctx context.Context, d *desk) error {
-	if err := d.settled(ctx); err != nil {
+func removeEarlier(ctx context.Context, t *trial) error {
+	if err := t.settled(ctx); err != nil {
 		return err
 	}
-	found, err := sweep(ctx, d.node, sweepOrder(Claims()))
+	found, err := sweep(ctx, t.node, sweepOrder(Claims()))
 	if len(found) > 0 {
-		d.reporter.Warn("removed what an earlier run has left: %s", strings.Join(found, ", "))
+		t.reporter.Warn("removed what an earlier run has left: %s", strings.Join(found, ", "))
 	}
 	if err != nil {
 		return fmt.Errorf("remove what an earlier run has left: %w", err)
@@ -117,7 +117,7 @@ func removeEarlier(ctx context.Context, d *desk) error {
 }
 
 // runClaims tries each claim that the user asked for. It returns an error only if ctx ended or the node is lost.
-func runClaims(ctx context.Context, d *desk, o Options, report *Report) (cut error) {
+func runClaims(ctx context.Context, t *trial, o Options, report *Report) (cut error) {
 	for _, c := range Claims() {
 		result := newResult(c)
 		switch reason := o.refusal(c); {
@@ -126,30 +126,30 @@ func runClaims(ctx context.Context, d *desk, o Options, report *Report) (cut err
 		case cut != nil:
 			result.Outcome, result.Reason = NotRun, endedBefore
 		default:
-			d.reporter.Step("%s", c.Title)
-			cut = d.tryClaim(ctx, c, &result)
+			t.reporter.Step("%s", c.Title)
+			cut = t.tryClaim(ctx, c, &result)
 		}
 		report.Claims = append(report.Claims, result)
 	}
 	return cut
 }
 
-func (d *desk) tryClaim(ctx context.Context, c Claim, result *Result) error {
+func (t *trial) tryClaim(ctx context.Context, c Claim, result *Result) error {
 	begin := time.Now()
-	if err := d.ready(ctx); err != nil {
+	if err := t.ready(ctx); err != nil {
 		result.Outcome, result.Reason = NotRun, endedBefore
 		return err
 	}
-	d.answers = nil
+	t.answers = nil
 	limit := claimLimit
 	if c.Grade == Reboots {
 		limit += rebootLimit
 	}
 	bounded, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not done within %s", limit))
 	defer cancel()
-	err := c.try(bounded, d)
+	err := c.try(bounded, t)
 	result.Seconds = time.Since(begin).Seconds()
-	result.Answers = d.answers
+	result.Answers = t.answers
 	var not *impossibleError
 	switch {
 	case err == nil:
@@ -161,42 +161,42 @@ func (d *desk) tryClaim(ctx context.Context, c Claim, result *Result) error {
 		result.Outcome, result.Reason = Impossible, not.reason
 	default:
 		result.Outcome, result.Reason = Failed, err.Error()
-		d.reporter.Warn("%s: %v", c.ID, err)
+		t.reporter.Warn("%s: %v", c.ID, err)
 	}
 	return nil
 }
 
 // cleanUp removes what the claims made, also if ctx has ended.
-func (d *desk) cleanUp(ctx context.Context) error {
+func (t *trial) cleanUp(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
-	if err := d.awaitRestart(ctx); err != nil {
+	if err := t.awaitRestart(ctx); err != nil {
 		return fmt.Errorf("remove what the claims made: %w; the next `swdt selftest` removes it", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
 	defer cancel()
-	if err := d.settled(ctx); err != nil {
+	if err := t.settled(ctx); err != nil {
 		return fmt.Errorf("remove what the claims made: %w; the next `swdt selftest` removes it", err)
 	}
-	_, err := sweep(ctx, d.node, sweepOrder(Claims()))
+	_, err := sweep(ctx, t.node, sweepOrder(Claims()))
 	if err != nil {
 		return fmt.Errorf("remove what the claims made: %w; the next `swdt selftest` removes it", err)
 	}
-	_, err = d.node.Machine.Unlock(ctx, &agentv1.UnlockRequest{})
+	_, err = t.node.Machine.Unlock(ctx, &agentv1.UnlockRequest{})
 	return err
 }
 
 // look describes the node, and returns the names that must not be in the report.
-func look(ctx context.Context, d *desk) (System, []string, error) {
-	facts, err := d.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
+func look(ctx context.Context, t *trial) (System, []string, error) {
+	facts, err := t.node.Machine.Facts(ctx, &agentv1.FactsRequest{})
 	if err != nil {
 		return System{}, nil, err
 	}
 	s := System{Kind: word.Of(facts.GetSimulated()), Product: facts.GetProduct(), Build: facts.GetBuild(),
-		Architecture: facts.GetArchitecture(), Way: "ssh", OpenSSH: openSSH(d.node.ServerVersion())}
+		Architecture: facts.GetArchitecture(), Way: "ssh", OpenSSH: openSSH(t.node.ServerVersion())}
 	if facts.GetSimulated() == agentv1.Simulation_SIMULATION_NONE {
 		s.Kind = kindWindows
 	}
-	credentials := d.document.Node.Spec.Credentials
+	credentials := t.document.Node.Spec.Credentials
 	if credentials.Kubernetes != nil {
 		s.Way = "kubernetes"
 	}
@@ -205,8 +205,8 @@ func look(ctx context.Context, d *desk) (System, []string, error) {
 		host = credentials.Hostname
 	}
 	machine, _ := os.Hostname()
-	return s, append(d.node.Names(), facts.GetHostname(), d.document.Node.Metadata.Name, credentials.Username, host,
-		machine, d.folder), nil
+	return s, append(t.node.Names(), facts.GetHostname(), t.document.Node.Metadata.Name, credentials.Username, host,
+		machine, t.folder), nil
 }
 
 // openSSH returns the version in the banner of an SSH server, which may have a comment behind it; "" if the server

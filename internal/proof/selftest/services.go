@@ -18,45 +18,45 @@ import (
 )
 
 // tryService makes a service, looks at it, stops it and starts it again.
-func tryService(ctx context.Context, d *desk) error {
-	status, err := d.serving(ctx)
+func tryService(ctx context.Context, t *trial) error {
+	status, err := t.serving(ctx)
 	if err != nil {
 		return err
 	}
-	if err := d.runs(ctx, status); err != nil {
+	if err := t.runs(ctx, status); err != nil {
 		return err
 	}
-	_, err = d.node.Services.Create(ctx, serviceConfig())
+	_, err = t.node.Services.Create(ctx, serviceConfig())
 	if err := expectError("making a service that exists", err, fault.ErrServiceExists); err != nil {
 		return err
 	}
-	reply, err := d.node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: strings.ToUpper(service)})
+	reply, err := t.node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: strings.ToUpper(service)})
 	if err != nil {
 		return fmt.Errorf("find the service by its name in upper case: %w", err)
 	}
 	config := reply.GetConfig()
-	d.answer("account", config.GetAccount())
-	d.answer("start type", word.Of(config.GetStartType()))
+	t.answer("account", config.GetAccount())
+	t.answer("start type", word.Of(config.GetStartType()))
 	if err := expect("the service's command line", config.GetCommandLine(), serviceConfig().CommandLine); err != nil {
 		return err
 	}
-	if err := d.stopped(ctx, status.GetPid()); err != nil {
+	if err := t.stopped(ctx, status.GetPid()); err != nil {
 		return err
 	}
-	_, err = d.node.Services.Stop(ctx, &agentv1.StopServiceRequest{Name: service})
-	d.answer("stop of a stopped service fails", err != nil)
-	if status, err = d.serving(ctx); err != nil {
+	_, err = t.node.Services.Stop(ctx, &agentv1.StopServiceRequest{Name: service})
+	t.answer("stop of a stopped service fails", err != nil)
+	if status, err = t.serving(ctx); err != nil {
 		return fmt.Errorf("start the service again: %w", err)
 	}
-	return d.runs(ctx, status)
+	return t.runs(ctx, status)
 }
 
 // runs checks that the service has a process of its own that runs our program.
-func (d *desk) runs(ctx context.Context, status *agentv1.ServiceStatus) error {
+func (t *trial) runs(ctx context.Context, status *agentv1.ServiceStatus) error {
 	if status.GetState() != agentv1.ServiceState_SERVICE_STATE_RUNNING || status.GetPid() == 0 {
 		return fmt.Errorf("the service is %s with process %d", word.Of(status.GetState()), status.GetPid())
 	}
-	process, err := d.find(ctx, func(p *agentv1.Process) bool { return p.GetPid() == status.GetPid() })
+	process, err := t.find(ctx, func(p *agentv1.Process) bool { return p.GetPid() == status.GetPid() })
 	if err != nil {
 		return fmt.Errorf("find the service's process %d: %w", status.GetPid(), err)
 	}
@@ -67,13 +67,13 @@ func (d *desk) runs(ctx context.Context, status *agentv1.ServiceStatus) error {
 }
 
 // stopped stops the service and checks that its process is gone.
-func (d *desk) stopped(ctx context.Context, pid uint32) error {
-	_, err := d.node.Services.Stop(ctx, &agentv1.StopServiceRequest{Name: service,
+func (t *trial) stopped(ctx context.Context, pid uint32) error {
+	_, err := t.node.Services.Stop(ctx, &agentv1.StopServiceRequest{Name: service,
 		Timeout: durationpb.New(stopLimit)})
 	if err != nil {
 		return fmt.Errorf("stop the service: %w", err)
 	}
-	reply, err := d.node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: service})
+	reply, err := t.node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: service})
 	if err != nil {
 		return err
 	}
@@ -81,8 +81,8 @@ func (d *desk) stopped(ctx context.Context, pid uint32) error {
 	if status.GetState() != agentv1.ServiceState_SERVICE_STATE_STOPPED {
 		return fmt.Errorf("the stopped service is %s", word.Of(status.GetState()))
 	}
-	d.answer("exit code after a stop", int(status.GetExitCode()))
-	gone, err := d.gone(ctx, func(p *agentv1.Process) bool {
+	t.answer("exit code after a stop", int(status.GetExitCode()))
+	gone, err := t.gone(ctx, func(p *agentv1.Process) bool {
 		return p.GetPid() == pid && strings.EqualFold(p.GetImage(), programPath)
 	})
 	if err == nil && !gone {
@@ -92,12 +92,12 @@ func (d *desk) stopped(ctx context.Context, pid uint32) error {
 }
 
 // tryKill kills the service's process.
-func tryKill(ctx context.Context, d *desk) error {
-	status, err := d.serving(ctx)
+func tryKill(ctx context.Context, t *trial) error {
+	status, err := t.serving(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := d.node.Processes.Kill(ctx, &agentv1.KillProcessRequest{Pid: status.GetPid()}); err != nil {
+	if _, err := t.node.Processes.Kill(ctx, &agentv1.KillProcessRequest{Pid: status.GetPid()}); err != nil {
 		return err
 	}
 	var after *agentv1.ServiceStatus
@@ -105,7 +105,7 @@ func tryKill(ctx context.Context, d *desk) error {
 		Name: "the Service Control Manager to notice that the process is gone", Interval: 50 * time.Millisecond,
 		MaxInterval: time.Second, Limit: startLimit,
 		Look: func(ctx context.Context) error {
-			reply, err := d.node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: service})
+			reply, err := t.node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: service})
 			if err != nil {
 				return wait.Stop(err)
 			}
@@ -118,24 +118,24 @@ func tryKill(ctx context.Context, d *desk) error {
 	if err != nil {
 		return err
 	}
-	d.answer("exit code after a kill", int(after.GetExitCode()))
-	status, err = d.serving(ctx)
+	t.answer("exit code after a kill", int(after.GetExitCode()))
+	status, err = t.serving(ctx)
 	if err != nil {
 		return fmt.Errorf("start the service again: %w", err)
 	}
-	return d.runs(ctx, status)
+	return t.runs(ctx, status)
 }
 
 // tryServiceLog reads the log of the service, of which only its command line has the path.
-func tryServiceLog(ctx context.Context, d *desk) error {
-	status, err := d.serving(ctx)
+func tryServiceLog(ctx context.Context, t *trial) error {
+	status, err := t.serving(ctx)
 	if err != nil {
 		return err
 	}
-	if err := d.stopped(ctx, status.GetPid()); err != nil {
+	if err := t.stopped(ctx, status.GetPid()); err != nil {
 		return err
 	}
-	file, lines, err := push.LogLines(ctx, d.node, service, 100)
+	file, lines, err := push.LogLines(ctx, t.node, service, 100)
 	if err != nil {
 		return err
 	}
@@ -157,15 +157,15 @@ const serviceInstalled = 7045
 const eventLimit = 20 * time.Second
 
 // tryServiceEvent looks for the event about our own service.
-func tryServiceEvent(ctx context.Context, d *desk) error {
-	before, err := d.events(ctx, "System", serviceInstalled)
+func tryServiceEvent(ctx context.Context, t *trial) error {
+	before, err := t.events(ctx, "System", serviceInstalled)
 	if err != nil {
 		return err
 	}
-	if _, err := ourService().remove(ctx, d.node); err != nil {
+	if _, err := ourService().remove(ctx, t.node); err != nil {
 		return err
 	}
-	if _, err := d.serving(ctx); err != nil {
+	if _, err := t.serving(ctx); err != nil {
 		return err
 	}
 	var last uint64
@@ -176,14 +176,14 @@ func tryServiceEvent(ctx context.Context, d *desk) error {
 		Name: "the event about the new service", Interval: 200 * time.Millisecond, MaxInterval: 2 * time.Second,
 		Limit: eventLimit,
 		Look: func(ctx context.Context) error {
-			now, err := d.events(ctx, "System", serviceInstalled)
+			now, err := t.events(ctx, "System", serviceInstalled)
 			if err != nil {
 				return wait.Stop(err)
 			}
 			for _, e := range now {
 				if e.Record > last && strings.Contains(fmt.Sprint(e.Data)+e.Message, service) {
-					d.answer("provider", e.Provider)
-					d.answer("level", e.Level)
+					t.answer("provider", e.Provider)
+					t.answer("level", e.Level)
 					return nil
 				}
 			}
@@ -193,8 +193,8 @@ func tryServiceEvent(ctx context.Context, d *desk) error {
 }
 
 // events returns the last events of a channel, of these ids.
-func (d *desk) events(ctx context.Context, channel string, ids ...int) (all []events.Event, err error) {
-	reader, err := events.Open(ctx, d.node.Processes)
+func (t *trial) events(ctx context.Context, channel string, ids ...int) (all []events.Event, err error) {
+	reader, err := events.Open(ctx, t.node.Processes)
 	var missing *events.NoEventLogError
 	if errors.As(err, &missing) {
 		return nil, impossible("the node has no event log")

@@ -13,7 +13,7 @@ import (
 )
 
 // tryRegistry writes a value of each usual type, reads it back and removes it.
-func tryRegistry(ctx context.Context, d *desk) error {
+func tryRegistry(ctx context.Context, t *trial) error {
 	for _, value := range []*agentv1.RegistryValue{
 		{Name: "text", Type: "REG_SZ", String_: "ünïcödé"},
 		{Name: "expanded", Type: "REG_EXPAND_SZ", String_: `%SystemRoot%\x`},
@@ -22,10 +22,10 @@ func tryRegistry(ctx context.Context, d *desk) error {
 		{Name: "large", Type: "REG_QWORD", Integer: 1 << 40},
 		{Name: "bytes", Type: "REG_BINARY", Binary: []byte{0, 1, 255}},
 	} {
-		if _, err := d.node.Registry.Set(ctx, &agentv1.RegistrySetRequest{Key: registryKey, Value: value}); err != nil {
+		if _, err := t.node.Registry.Set(ctx, &agentv1.RegistrySetRequest{Key: registryKey, Value: value}); err != nil {
 			return err
 		}
-		back, err := d.node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: registryKey, Name: value.GetName()})
+		back, err := t.node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: registryKey, Name: value.GetName()})
 		if err != nil {
 			return err
 		}
@@ -35,27 +35,27 @@ func tryRegistry(ctx context.Context, d *desk) error {
 			return fmt.Errorf("the registry value %s of type %s came back as %v", value.GetName(), value.GetType(), back)
 		}
 	}
-	list, err := d.node.Registry.List(ctx, &agentv1.RegistryListRequest{Key: registryKey})
+	list, err := t.node.Registry.List(ctx, &agentv1.RegistryListRequest{Key: registryKey})
 	if err != nil {
 		return err
 	}
 	if err := expect("the number of values in the key", len(list.GetValues()), 6); err != nil {
 		return err
 	}
-	_, err = d.node.Registry.Delete(ctx, &agentv1.RegistryDeleteRequest{Key: registryKey, WholeKey: true})
+	_, err = t.node.Registry.Delete(ctx, &agentv1.RegistryDeleteRequest{Key: registryKey, WholeKey: true})
 	if err != nil {
 		return err
 	}
-	_, err = d.node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: registryKey, Name: "text"})
+	_, err = t.node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: registryKey, Name: "text"})
 	return expectError("the read of a removed value", err, fault.ErrNotExist)
 }
 
 // tryEnvironment sets a variable of the machine twice, and removes it.
-func tryEnvironment(ctx context.Context, d *desk) error {
+func tryEnvironment(ctx context.Context, t *trial) error {
 	ours := &agentv1.EnvironmentVariable{Name: variable, Value: "one"}
 	request := &agentv1.SetEnvironmentRequest{Variables: []*agentv1.EnvironmentVariable{ours}}
 	for i, changed := range []bool{true, false} {
-		reply, err := d.node.Settings.SetEnvironment(ctx, request)
+		reply, err := t.node.Settings.SetEnvironment(ctx, request)
 		if err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ func tryEnvironment(ctx context.Context, d *desk) error {
 			return err
 		}
 	}
-	got, err := d.variable(ctx)
+	got, err := t.variable(ctx)
 	if err != nil {
 		return err
 	}
@@ -72,10 +72,10 @@ func tryEnvironment(ctx context.Context, d *desk) error {
 		return err
 	}
 	ours.Remove = true
-	if _, err := d.node.Settings.SetEnvironment(ctx, request); err != nil {
+	if _, err := t.node.Settings.SetEnvironment(ctx, request); err != nil {
 		return err
 	}
-	got, err = d.variable(ctx)
+	got, err = t.variable(ctx)
 	if err != nil {
 		return err
 	}
@@ -83,8 +83,8 @@ func tryEnvironment(ctx context.Context, d *desk) error {
 }
 
 // variable returns the value of our variable, or "".
-func (d *desk) variable(ctx context.Context) (string, error) {
-	reply, err := d.node.Settings.GetEnvironment(ctx, &agentv1.GetEnvironmentRequest{})
+func (t *trial) variable(ctx context.Context) (string, error) {
+	reply, err := t.node.Settings.GetEnvironment(ctx, &agentv1.GetEnvironmentRequest{})
 	for _, v := range reply.GetVariables() {
 		if strings.EqualFold(v.GetName(), variable) {
 			return v.GetValue(), err
@@ -94,17 +94,17 @@ func (d *desk) variable(ctx context.Context) (string, error) {
 }
 
 // tryFirewall adds a rule that allows nothing, since it is disabled, and removes it.
-func tryFirewall(ctx context.Context, d *desk) error {
+func tryFirewall(ctx context.Context, t *trial) error {
 	ours := &agentv1.FirewallRule{Name: rule, Inbound: true, Allow: true, Protocol: "tcp", Ports: "59999",
 		Profiles: "any"}
-	_, err := d.node.Firewall.Add(ctx, ours)
+	_, err := t.node.Firewall.Add(ctx, ours)
 	if errors.Is(err, fault.ErrNotSupported) || errors.Is(err, fault.ErrNotExist) {
 		return impossible("the node has no firewall that can be changed: %v", err)
 	}
 	if err != nil {
 		return err
 	}
-	reply, err := d.node.Firewall.List(ctx, &agentv1.ListFirewallRulesRequest{})
+	reply, err := t.node.Firewall.List(ctx, &agentv1.ListFirewallRulesRequest{})
 	if err != nil {
 		return err
 	}
@@ -115,15 +115,15 @@ func tryFirewall(ctx context.Context, d *desk) error {
 	listed := reply.GetRules()[i]
 	for key, value := range map[string]string{"protocol": listed.GetProtocol(), "ports": listed.GetPorts(),
 		"profiles": listed.GetProfiles()} {
-		d.answer(key, value)
+		t.answer(key, value)
 	}
 	if listed.GetEnabled() || !listed.GetInbound() || !listed.GetAllow() || listed.GetPorts() != "59999" {
 		return fmt.Errorf("the added firewall rule is listed as %v", listed)
 	}
-	if _, err := d.node.Firewall.Remove(ctx, &agentv1.RemoveFirewallRuleRequest{Name: rule}); err != nil {
+	if _, err := t.node.Firewall.Remove(ctx, &agentv1.RemoveFirewallRuleRequest{Name: rule}); err != nil {
 		return err
 	}
-	reply, err = d.node.Firewall.List(ctx, &agentv1.ListFirewallRulesRequest{})
+	reply, err = t.node.Firewall.List(ctx, &agentv1.ListFirewallRulesRequest{})
 	if err == nil && hasRule(reply.GetRules()) {
 		return errors.New("the removed firewall rule is still listed")
 	}

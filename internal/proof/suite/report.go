@@ -220,7 +220,7 @@ func (l location) String() string {
 	if l.FileName == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s:%d", shortFile(l.FileName), l.LineNumber)
+	return fmt.Sprintf("%s:%d", belowE2E(l.FileName), l.LineNumber)
 }
 
 func (p *parser) spec() error {
@@ -258,7 +258,7 @@ func (s specReport) result() (Result, error) {
 	texts := slices.Concat(s.ContainerHierarchyTexts, []string{s.LeafNodeText})
 	texts = slices.DeleteFunc(texts, func(t string) bool { return t == "" })
 	r := Result{State: s.State, Begin: s.StartTime, Seconds: max(0, s.RunTime.Seconds())}
-	r.Spec = Spec{Name: strings.Join(texts, " "), Labels: s.labels(), File: shortFile(s.LeafNodeLocation.FileName),
+	r.Spec = Spec{Name: strings.Join(texts, " "), Labels: s.labels(), File: belowE2E(s.LeafNodeLocation.FileName),
 		Line: s.LeafNodeLocation.LineNumber}
 	if len(r.Name) > maxName {
 		return r, fmt.Errorf("the name of a spec has more than %d bytes", maxName)
@@ -296,8 +296,8 @@ func (s specReport) labels() []string {
 	return all[:min(len(all), 100)]
 }
 
-// shortFile returns the part of a source file's path below test/e2e.
-func shortFile(path string) string {
+// belowE2E returns the part of a source file's path below test/e2e.
+func belowE2E(path string) string {
 	path = strings.ReplaceAll(path, `\`, "/")
 	if _, below, ok := strings.Cut(path, "/test/e2e/"); ok {
 		path = below

@@ -125,7 +125,7 @@ func (c Comparison) WriteText(p *ui.Page) error {
 		if s.Change == Same && !p.Wide {
 			continue
 		}
-		row := []string{s.words(), string(s.Before), string(s.After), median(s.SecondsBefore), median(s.SecondsAfter),
+		row := []string{s.words(), string(s.Before), string(s.After), writtenSeconds(s.SecondsBefore), writtenSeconds(s.SecondsAfter),
 			s.Name}
 		if p.Wide {
 			row = append(row, s.Message)
@@ -144,7 +144,7 @@ func (c Comparison) WriteText(p *ui.Page) error {
 	return err
 }
 
-func median(seconds float64) string { return duration(Spread{Min: seconds, Max: seconds}) }
+func writtenSeconds(seconds float64) string { return duration(Spread{Min: seconds, Max: seconds}) }
 
 func (s SpecComparison) words() string {
 	switch s.Change {

@@ -25,7 +25,7 @@ import (
 // that are not those of a NodeRollout that chooses the node.
 func (l *lab) testForgedOrders(t *testing.T, controller *rest.Config) {
 	good, theirs := fleettest.Kubelet("v1.37.2", ""), fleettest.Kubelet("v6.6.6", "")
-	d := fleettest.NewDepot(t, map[string][]byte{"good.exe": good, "theirs.exe": theirs})
+	d := fleettest.NewFileServer(t, map[string][]byte{"good.exe": good, "theirs.exe": theirs})
 	m := fleettest.NewMachine(t, "w5")
 	own := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Name,
 		Labels: map[string]string{"kubernetes.io/os": "windows", "pool": "a"}}}

@@ -29,14 +29,14 @@ import (
 type gates struct {
 	*lab
 	all   []*fleettest.Machine
-	depot *fleettest.Depot
+	depot *fleettest.FileServer
 	spec  fleetv1.NodeRolloutSpec
 }
 
 // A field that the node would refuse, and a budget that keeps a pod, keep a rollout from a node. When the cause is gone,
 // the rollout goes on.
 func TestGatesOnARealAPIServer(t *testing.T) {
-	g := &gates{lab: newLab(t), all: fleettest.Machines(t, 2), depot: fleettest.NewDepot(t, map[string][]byte{})}
+	g := &gates{lab: newLab(t), all: fleettest.Machines(t, 2), depot: fleettest.NewFileServer(t, map[string][]byte{})}
 	g.nodes("w0", "w1")
 	cache := t.TempDir()
 	for _, m := range g.all {

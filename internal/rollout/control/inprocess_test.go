@@ -30,7 +30,7 @@ func (m *memory) renewed(node string) {
 // restores its own; and a rollback takes all machines back.
 func TestARolloutMovesSimulatedMachines(t *testing.T) {
 	good, bad := fleettest.Kubelet("v1.37.2", ""), fleettest.Kubelet("v1.37.3", simulated.CrashAtStart)
-	d := fleettest.NewDepot(t, map[string][]byte{"good.exe": good, "bad.exe": bad})
+	d := fleettest.NewFileServer(t, map[string][]byte{"good.exe": good, "bad.exe": bad})
 	all := fleettest.Machines(t, 3)
 	m := newMemory(t, "w0", "w1", "w2")
 	programs, cache := &lab{t: t}, t.TempDir()

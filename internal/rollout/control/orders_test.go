@@ -35,7 +35,7 @@ func (l *lab) order(o manage.Order, state string) fleetv1.NodeRolloutStatus {
 func TestOrdersOnARealAPIServer(t *testing.T) {
 	l := newLab(t)
 	first, second := fleettest.Kubelet("v1.37.2", ""), fleettest.Kubelet("v1.37.3", "")
-	d := fleettest.NewDepot(t, map[string][]byte{"first.exe": first, "second.exe": second})
+	d := fleettest.NewFileServer(t, map[string][]byte{"first.exe": first, "second.exe": second})
 	all := fleettest.Machines(t, 4)
 	l.nodes("w0", "w1", "w2", "w3")
 	cache := t.TempDir()

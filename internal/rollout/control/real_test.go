@@ -26,7 +26,7 @@ import (
 func TestFleetOnARealAPIServer(t *testing.T) {
 	l := newLab(t)
 	good, bad := fleettest.Kubelet("v1.37.2", ""), fleettest.Kubelet("v1.37.3", simulated.CrashAtStart)
-	d := fleettest.NewDepot(t, map[string][]byte{"good.exe": good, "bad.exe": bad})
+	d := fleettest.NewFileServer(t, map[string][]byte{"good.exe": good, "bad.exe": bad})
 	all := fleettest.Machines(t, 5)
 	var names []string
 	for _, m := range all {

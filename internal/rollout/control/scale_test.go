@@ -44,7 +44,7 @@ const killSeed = 19
 type scale struct {
 	*lab
 	machines []*fleettest.Machine
-	depot    *fleettest.Depot
+	depot    *fleettest.FileServer
 	states   *observer
 	spec     fleetv1.NodeRolloutSpec
 	runs     []byte // the kubelet that all machines have
@@ -87,7 +87,7 @@ func scaleSize(t *testing.T) int {
 func newScale(t *testing.T, size int) *scale {
 	s := &scale{lab: newLab(t), machines: fleettest.Machines(t, size)}
 	s.limit = 30 * time.Minute
-	s.depot = fleettest.NewDepot(t, map[string][]byte{})
+	s.depot = fleettest.NewFileServer(t, map[string][]byte{})
 	var names []string
 	for _, m := range s.machines {
 		names = append(names, m.Name)

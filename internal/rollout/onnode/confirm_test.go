@@ -28,7 +28,7 @@ type theirs struct {
 func newTheirs(t *testing.T) *theirs {
 	kubelet := fleettest.Kubelet("v6.6.6", "")
 	a := &theirs{}
-	d := fleettest.NewDepot(t, map[string][]byte{"theirs.exe": kubelet})
+	d := fleettest.NewFileServer(t, map[string][]byte{"theirs.exe": kubelet})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.asked.Add(1)
 		d.ServeHTTP(w, r)
@@ -131,7 +131,7 @@ func forgeries(a *theirs) map[string]forgery {
 func TestAForgedOrderIsRefused(t *testing.T) {
 	a := newTheirs(t)
 	wanted := fleettest.Kubelet("v1.37.2", "")
-	d := fleettest.NewDepot(t, map[string][]byte{"good.exe": wanted})
+	d := fleettest.NewFileServer(t, map[string][]byte{"good.exe": wanted})
 	for what, f := range forgeries(a) {
 		t.Run(what, func(t *testing.T) {
 			o := unordered(t)
@@ -174,7 +174,7 @@ func (o *ordered) refused(reason string) {
 func TestAForgedRollbackIsRefused(t *testing.T) {
 	a := newTheirs(t)
 	wanted := fleettest.Kubelet("v1.37.2", "")
-	d := fleettest.NewDepot(t, map[string][]byte{"good.exe": wanted})
+	d := fleettest.NewFileServer(t, map[string][]byte{"good.exe": wanted})
 	content := d.Content("good.exe")
 	updated := func(t *testing.T) *ordered {
 		o := newOrdered(t, content)
@@ -278,7 +278,7 @@ func (o *ordered) forgetConfirmations() {
 // While the API server cannot be asked, nothing is done for an order, and the report shows why.
 func TestANodeWaitsForTheConfirmation(t *testing.T) {
 	wanted := fleettest.Kubelet("v1.37.2", "")
-	d := fleettest.NewDepot(t, map[string][]byte{"good.exe": wanted})
+	d := fleettest.NewFileServer(t, map[string][]byte{"good.exe": wanted})
 	forbidden := apierrors.NewForbidden(fleetv1.RolloutResource().GroupResource(), "r", nil)
 	for what, outage := range map[string]error{"outage": errOutage, "no right": forbidden} {
 		for _, resource := range []string{"noderollouts", "nodes"} {
@@ -314,7 +314,7 @@ func (o *ordered) onGet(resource string, f func() error) {
 // A node asks the API server once for a claim and once for its release, also if the server of the binaries makes it try
 // again and again.
 func TestAnOrderIsConfirmedOnce(t *testing.T) {
-	d := fleettest.NewDepot(t, map[string][]byte{"good.exe": fleettest.Kubelet("v1.37.2", "")})
+	d := fleettest.NewFileServer(t, map[string][]byte{"good.exe": fleettest.Kubelet("v1.37.2", "")})
 	var refusals, rollouts, nodes atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if refusals.Add(1) <= 3 {
@@ -346,7 +346,7 @@ func TestAnOrderIsConfirmedOnce(t *testing.T) {
 // A pause lets a node go on that has the binaries.
 func TestAPauseAfterTheFetch(t *testing.T) {
 	wanted := fleettest.Kubelet("v1.37.2", "")
-	d := fleettest.NewDepot(t, map[string][]byte{"good.exe": wanted})
+	d := fleettest.NewFileServer(t, map[string][]byte{"good.exe": wanted})
 	o := newClaimed(t, d.Content("good.exe"))
 	o.carryOut()
 	r := rolling(d.Content("good.exe"))
@@ -362,7 +362,7 @@ func TestAPauseAfterTheFetch(t *testing.T) {
 // gone, when the next pod begins. The same order, given again afterwards, is refused.
 func TestAnOrderThatHasBegunNeedsNoRollout(t *testing.T) {
 	wanted := fleettest.Kubelet("v1.37.2", "")
-	d := fleettest.NewDepot(t, map[string][]byte{"good.exe": wanted})
+	d := fleettest.NewFileServer(t, map[string][]byte{"good.exe": wanted})
 	content := d.Content("good.exe")
 	content.Setup = &fleetv1.Setup{Environment: map[string]string{"SWDT_TRIED": "yes"}}
 	for what, change := range map[string]func(*fleetv1.NodeRollout){

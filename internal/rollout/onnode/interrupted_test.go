@@ -20,7 +20,7 @@ import (
 // an end, and the report is what the machine runs.
 func TestAnOrderThatIsInterruptedAnywhere(t *testing.T) {
 	good, bad := fleettest.Kubelet("v1.37.2", ""), fleettest.Kubelet("v1.37.3", simulated.CrashAtStart)
-	d := fleettest.NewDepot(t, map[string][]byte{"good.exe": good, "bad.exe": bad})
+	d := fleettest.NewFileServer(t, map[string][]byte{"good.exe": good, "bad.exe": bad})
 	for _, file := range []string{"good.exe", "bad.exe"} {
 		t.Run(file, func(t *testing.T) {
 			first := newOrdered(t, d.Content(file))
@@ -56,7 +56,7 @@ func TestAnOrderThatIsInterruptedAnywhere(t *testing.T) {
 // the content's if the report is that it could not go back.
 func TestARollbackThatIsInterruptedAnywhere(t *testing.T) {
 	good := fleettest.Kubelet("v1.37.2", "")
-	d := fleettest.NewDepot(t, map[string][]byte{"good.exe": good})
+	d := fleettest.NewFileServer(t, map[string][]byte{"good.exe": good})
 	updated := func(t *testing.T) *ordered {
 		o := newOrdered(t, d.Content("good.exe"))
 		if status := o.carryOut(); status.Phase != fleetv1.PhaseDone {

@@ -16,7 +16,7 @@ import (
 // A server that serves other bytes than the order names, a content that may not overwrite what it finds, and one
 // whose binary no service would run, end the order before its release. The node is unchanged.
 func TestARefusedOrderEndsBeforeItsRelease(t *testing.T) {
-	d := fleettest.NewDepot(t, map[string][]byte{"kubelet.exe": fleettest.Kubelet("v1.37.2", "")})
+	d := fleettest.NewFileServer(t, map[string][]byte{"kubelet.exe": fleettest.Kubelet("v1.37.2", "")})
 	protected := d.Content("kubelet.exe")
 	protected.Provisioners[0].Overwrite = new(bool)
 	wrong := d.Content("kubelet.exe")
@@ -51,7 +51,7 @@ func TestANewerContentEndsAFetch(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	t.Cleanup(silent.Close)
-	d := fleettest.NewDepot(t, map[string][]byte{"good.exe": fleettest.Kubelet("v1.37.2", "")})
+	d := fleettest.NewFileServer(t, map[string][]byte{"good.exe": fleettest.Kubelet("v1.37.2", "")})
 	o := newClaimed(t, fleettest.ContentOf(silent.URL+"/kubelet.exe", strings.Repeat("a", 64)))
 	defer o.run()()
 	<-asked
@@ -63,7 +63,7 @@ func TestANewerContentEndsAFetch(t *testing.T) {
 // probe that fails before the change does not decide.
 func TestAProbeOfTheContentDecides(t *testing.T) {
 	wanted := fleettest.Kubelet("v1.37.2", "")
-	d := fleettest.NewDepot(t, map[string][]byte{"good.exe": wanted})
+	d := fleettest.NewFileServer(t, map[string][]byte{"good.exe": wanted})
 	content := d.Content("good.exe")
 	content.Provisioners[0].Health.HTTPGet = probedURL
 	o := newOrdered(t, content)

@@ -47,7 +47,7 @@ var errOutage = errors.New("the API server does not answer")
 
 // A bad binary is not tried again while the API server does not take the report about it.
 func TestABadBinaryIsTriedOnceWhileReportsFail(t *testing.T) {
-	d := fleettest.NewDepot(t, map[string][]byte{"bad.exe": fleettest.Kubelet("v1.37.3", simulated.CrashAtStart)})
+	d := fleettest.NewFileServer(t, map[string][]byte{"bad.exe": fleettest.Kubelet("v1.37.3", simulated.CrashAtStart)})
 	o := newOrdered(t, d.Content("bad.exe"))
 	var outages atomic.Int64
 	o.onReport(`"phase":"RolledBack"`, func() error {
@@ -70,7 +70,7 @@ func TestABadBinaryIsTriedOnceWhileReportsFail(t *testing.T) {
 // transaction.
 func TestThePodEndsBeforeTheReport(t *testing.T) {
 	good, bad := fleettest.Kubelet("v1.37.2", ""), fleettest.Kubelet("v1.37.3", simulated.CrashAtStart)
-	d := fleettest.NewDepot(t, map[string][]byte{"good.exe": good, "bad.exe": bad})
+	d := fleettest.NewFileServer(t, map[string][]byte{"good.exe": good, "bad.exe": bad})
 	for file, phase := range map[string]fleetv1.Phase{"good.exe": fleetv1.PhaseDone, "bad.exe": fleetv1.PhaseRolledBack} {
 		t.Run(file, func(t *testing.T) {
 			o := newOrdered(t, d.Content(file))
@@ -103,7 +103,7 @@ func TestThePodEndsBeforeTheReport(t *testing.T) {
 // A program that ends between its report and the removal of the journal leaves the removal to the next one, although
 // that one has nothing to report.
 func TestThePodEndsAfterTheReport(t *testing.T) {
-	d := fleettest.NewDepot(t, map[string][]byte{"good.exe": fleettest.Kubelet("v1.37.2", "")})
+	d := fleettest.NewFileServer(t, map[string][]byte{"good.exe": fleettest.Kubelet("v1.37.2", "")})
 	o := newOrdered(t, d.Content("good.exe"))
 	var ended atomic.Bool
 	o.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
@@ -131,7 +131,7 @@ func TestThePodEndsAfterTheReport(t *testing.T) {
 
 // The node forgets a failed transaction when its end is reported.
 func TestAReportedTransactionIsForgotten(t *testing.T) {
-	d := fleettest.NewDepot(t, map[string][]byte{"bad.exe": fleettest.Kubelet("v1.37.3", simulated.CrashAtStart)})
+	d := fleettest.NewFileServer(t, map[string][]byte{"bad.exe": fleettest.Kubelet("v1.37.3", simulated.CrashAtStart)})
 	o := newOrdered(t, d.Content("bad.exe"))
 	var removed atomic.Bool
 	var phase fleetv1.Phase // when the journal was removed
@@ -172,7 +172,7 @@ func TestASetupWaitsForAnotherSwdt(t *testing.T) {
 func TestARollbackRestoresWhatTheContentReplaced(t *testing.T) {
 	next := fleettest.Kubelet("v1.37.2", "")
 	runtimeBinary := simulated.Binary(simulated.BinarySpec{Name: "containerd", Version: "v1.7.12"})
-	d := fleettest.NewDepot(t, map[string][]byte{"kubelet.exe": next, "containerd.exe": runtimeBinary})
+	d := fleettest.NewFileServer(t, map[string][]byte{"kubelet.exe": next, "containerd.exe": runtimeBinary})
 	o := newOrdered(t, d.Content("kubelet.exe"))
 	firstContainerd := string(o.Get(simulated.ContainerdPath))
 	firstLine := o.commandLine("kubelet")

@@ -1,7 +1,7 @@
 // Package fleettest has simulated Windows nodes for tests of a fleet, and a server of binaries for them.
 //
 //   - fleettest.go: the nodes
-//   - depot.go: the server, and contents that name its files
+//   - fileserver.go: the server, and contents that name its files
 package fleettest
 
 import (

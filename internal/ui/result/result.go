@@ -2,6 +2,7 @@
 // them, and the names in them. The types of the documents belong to the packages that do the work.
 //
 //   - result.go: the formats, and a Writer of documents
+//   - template.go: the formats that select parts of a document
 //   - lists.go: [] and {} instead of null
 package result
 
@@ -13,7 +14,6 @@ import (
 	"reflect"
 	"strings"
 
-	"k8s.io/client-go/util/jsonpath"
 	"sigs.k8s.io/yaml"
 
 	jsonutil "k8s.io/apimachinery/pkg/util/json"
@@ -21,12 +21,11 @@ import (
 
 // Formats of -o with the same meaning for every command.
 const (
-	Text     = "text"
-	Wide     = "wide" // text with more columns
-	JSON     = "json"
-	YAML     = "yaml"
-	Name     = "name"
-	JSONPath = "jsonpath"
+	Text = "text"
+	Wide = "wide" // text with more columns
+	JSON = "json"
+	YAML = "yaml"
+	Name = "name"
 )
 
 // Namer is a document for which -o name lists objects other than its nodes.
@@ -37,7 +36,8 @@ type Namer interface {
 // Writer writes documents in one format. The default of Format is JSON.
 type Writer struct {
 	Format string
-	Path   *jsonpath.JSONPath // the parsed template, if the format is JSONPath
+	// Template is the parsed template, if the format has one; see ParseTemplate. nil: it has none.
+	Template Template
 }
 
 // Write writes one document. It writes JSON indented, on several lines.
@@ -49,7 +49,7 @@ func (w Writer) Write(out io.Writer, document any) error {
 }
 
 // WriteRecord writes one of several documents, with a single call of out.Write. It writes
-// a line of JSON, a YAML document, or a line with the values that a JSONPath selects.
+// a line of JSON, a YAML document, or a line with the values that a template selects.
 func (w Writer) WriteRecord(out io.Writer, record any) error {
 	var text bytes.Buffer
 	if w.Format == YAML {
@@ -58,7 +58,7 @@ func (w Writer) WriteRecord(out io.Writer, record any) error {
 	if err := w.encode(&text, record, ""); err != nil {
 		return err
 	}
-	if w.Format == JSONPath {
+	if w.Template != nil && !bytes.HasSuffix(text.Bytes(), []byte("\n")) {
 		text.WriteByte('\n')
 	}
 	_, err := text.WriteTo(out)
@@ -68,16 +68,16 @@ func (w Writer) WriteRecord(out io.Writer, record any) error {
 // encode writes one document; JSON takes several lines if indent is not empty.
 func (w Writer) encode(out io.Writer, document any, indent string) error {
 	document = withLists(document)
-	switch w.Format {
-	case YAML:
+	switch {
+	case w.Template != nil:
+		return w.fill(out, document)
+	case w.Format == YAML:
 		text, err := yaml.Marshal(document)
 		if err != nil {
 			return fmt.Errorf("write the result as YAML: %w", err)
 		}
 		_, err = out.Write(text)
 		return err
-	case JSONPath:
-		return w.writePath(out, document)
 	}
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
@@ -85,29 +85,18 @@ func (w Writer) encode(out io.Writer, document any, indent string) error {
 	return encoder.Encode(document)
 }
 
-func (w Writer) writePath(out io.Writer, document any) error {
+// fill writes the document's values into the template.
+func (w Writer) fill(out io.Writer, document any) error {
 	var text bytes.Buffer
 	value, err := plain(document)
 	if err == nil {
-		err = w.Path.Execute(&text, value)
+		err = w.Template.Execute(&text, value)
 	}
 	if err != nil {
-		return fmt.Errorf("-o jsonpath: %w", err)
+		return fmt.Errorf("-o %s: %w", w.Format, err)
 	}
 	_, err = text.WriteTo(out)
 	return err
-}
-
-// ParsePath parses a template as kubectl does; the braces are optional.
-func ParsePath(template string) (*jsonpath.JSONPath, error) {
-	if !strings.ContainsAny(template, "{}") {
-		template = "{." + strings.TrimPrefix(template, ".") + "}"
-	}
-	path := jsonpath.New("-o").AllowMissingKeys(true)
-	if err := path.Parse(template); err != nil {
-		return nil, fmt.Errorf("-o jsonpath=%s: %w; write it as in -o jsonpath='{.nodes[*].name}'", template, err)
-	}
-	return path, nil
 }
 
 // HasNames reports whether Write can write a document in the format Name.

@@ -24,15 +24,14 @@ type member struct {
 
 func writer(t *testing.T, format string) result.Writer {
 	t.Helper()
-	w := result.Writer{Format: format}
-	if format == result.JSONPath {
-		path, err := result.ParsePath("name")
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.Path = path
+	name, template, found, err := result.ParseTemplate(format)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return w
+	if found {
+		format = name
+	}
+	return result.Writer{Format: format, Template: template}
 }
 
 func TestWrite(t *testing.T) {
@@ -44,7 +43,12 @@ func TestWrite(t *testing.T) {
 		},
 		result.YAML: {"name: kubelet\npath: c:\\k\\<kubelet>.exe\n",
 			"---\nname: kubelet\npath: c:\\k\\<kubelet>.exe\n"},
-		result.JSONPath: {"kubelet", "kubelet\n"},
+		"jsonpath=name":                 {"kubelet", "kubelet\n"},
+		"jsonpath={.name}":              {"kubelet", "kubelet\n"},
+		"go-template={{.name}}":         {"kubelet", "kubelet\n"},
+		`go-template={{.name}}{{"\n"}}`: {"kubelet\n", "kubelet\n"},
+		"custom-columns=NAME:.name,MORE:.more": {"NAME      MORE\nkubelet   <none>\n",
+			"NAME      MORE\nkubelet   <none>\n"},
 	} {
 		var document, record strings.Builder
 		w := writer(t, format)
@@ -73,15 +77,29 @@ func TestNamesAreThoseOfNodesThatDidNotFail(t *testing.T) {
 	}
 }
 
+func TestColumnsHaveARowForEachNode(t *testing.T) {
+	var out strings.Builder
+	all := fleet{[]member{{Name: "n1"}, {Name: "n2", Error: "refused"}}}
+	const want = "NODE   ERROR\nn1     <none>\nn2     refused\n"
+	if err := writer(t, "custom-columns=NODE:.name,ERROR:error").Write(&out, all); err != nil || out.String() != want {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}
+
 func TestAWrongTemplateIsAnError(t *testing.T) {
-	if _, err := result.ParsePath("{.nodes[}"); err == nil || !strings.Contains(err.Error(), "write it as in") {
-		t.Errorf("%v", err)
+	for _, wrong := range []string{
+		"jsonpath={.nodes[}", "jsonpath", "jsonpath=", "go-template={{.a", "go-template", "custom-columns=NAME",
+		"custom-columns=:.a", "custom-columns=A:.b[,", "custom-columns=",
+	} {
+		if _, _, found, err := result.ParseTemplate(wrong); !found || err == nil || !strings.Contains(err.Error(), "write it as in") {
+			t.Errorf("-o %s: %v", wrong, err)
+		}
 	}
 }
 
 func TestWriteReportsAFullDisk(t *testing.T) {
 	full := errors.New("disk full")
-	for _, format := range []string{result.JSON, result.YAML, result.JSONPath} {
+	for _, format := range []string{result.JSON, result.YAML, "jsonpath=name", "custom-columns=A:.name"} {
 		if err := writer(t, format).Write(failing{full}, sample{Name: "n"}); !errors.Is(err, full) {
 			t.Errorf("%s: %v", format, err)
 		}

@@ -21,8 +21,8 @@ import (
 // KeepFor is the time for which a node keeps packets that no swdt has fetched.
 const KeepFor = captureplan.KeepFor
 
-// Left is a capture whose packets are still on the node.
-type Left struct {
+// Unfetched is a capture whose packets are still on the node.
+type Unfetched struct {
 	ID    string
 	Bytes int64
 	Ended time.Time // when the capture's log was last written, by the node's clock
@@ -39,24 +39,24 @@ func (e *NothingLeftError) Error() string {
 	return fmt.Sprintf("%s on the node; the node keeps packets for %s, but not beyond the next capture", which, KeepFor)
 }
 
-// FindLeft returns the capture with this ID whose packets the node still has. If id is empty, it
+// FindUnfetched returns the capture with this ID whose packets the node still has. If id is empty, it
 // returns the newest capture whose packets the node still has.
-func FindLeft(ctx context.Context, n *node.Node, id string) (Left, error) {
-	all, err := allLeft(ctx, n)
+func FindUnfetched(ctx context.Context, n *node.Node, id string) (Unfetched, error) {
+	all, err := allUnfetched(ctx, n)
 	if err != nil {
-		return Left{}, err
+		return Unfetched{}, err
 	}
 	if id != "" {
-		all = slices.DeleteFunc(all, func(l Left) bool { return l.ID != id })
+		all = slices.DeleteFunc(all, func(u Unfetched) bool { return u.ID != id })
 	}
 	if len(all) == 0 {
-		return Left{}, &NothingLeftError{id}
+		return Unfetched{}, &NothingLeftError{id}
 	}
 	return all[len(all)-1], nil
 }
 
-// allLeft returns the captures that the node still has, the newest last.
-func allLeft(ctx context.Context, n *node.Node) (all []Left, err error) {
+// allUnfetched returns the captures that the node still has, the newest last.
+func allUnfetched(ctx context.Context, n *node.Node) (all []Unfetched, err error) {
 	reply, err := n.Files.List(ctx, &agentv1.ListFilesRequest{Path: layout.Captures})
 	if err != nil && !errors.Is(err, fault.ErrNotExist) {
 		return nil, fmt.Errorf("list the captures on the node: %w", err)
@@ -65,16 +65,16 @@ func allLeft(ctx context.Context, n *node.Node) (all []Left, err error) {
 		name := file.GetPath()[strings.LastIndexByte(file.GetPath(), '\\')+1:]
 		id, isLog := strings.CutSuffix(name, ".etl")
 		if isLog && strings.EqualFold(file.GetPath(), captureplan.LogFile(id)) && !strings.Contains(id, ".") {
-			all = append(all, Left{ID: id, Bytes: file.GetSize(), Ended: file.GetModified().AsTime()})
+			all = append(all, Unfetched{ID: id, Bytes: file.GetSize(), Ended: file.GetModified().AsTime()})
 		}
 	}
-	slices.SortFunc(all, func(a, b Left) int { return cmp.Or(a.Ended.Compare(b.Ended), strings.Compare(a.ID, b.ID)) })
+	slices.SortFunc(all, func(a, b Unfetched) int { return cmp.Or(a.Ended.Compare(b.Ended), strings.Compare(a.ID, b.ID)) })
 	return all, nil
 }
 
-// Hold keeps the packets on the node for the caller: until release is called, neither the next
+// Reserve keeps the packets on the node for the caller: until release is called, neither the next
 // capture nor the node's clean-up removes the packets.
-func (l Left) Hold(ctx context.Context, n *node.Node) (result Result, release context.CancelFunc, err error) {
+func (u Unfetched) Reserve(ctx context.Context, n *node.Node) (result Result, release context.CancelFunc, err error) {
 	dialect, err := Learn(ctx, n.Processes)
 	if err != nil {
 		return Result{}, nil, err
@@ -83,7 +83,7 @@ func (l Left) Hold(ctx context.Context, n *node.Node) (result Result, release co
 	stream, err := n.Capture.Run(ctx)
 	if err == nil {
 		var data []byte
-		if data, err = json.Marshal(captureplan.Plan{ID: l.ID, Fetch: true}); err == nil {
+		if data, err = json.Marshal(captureplan.Plan{ID: u.ID, Fetch: true}); err == nil {
 			err = stream.Send(&agentv1.PipeRequest{Data: data})
 		}
 	}
@@ -94,5 +94,5 @@ func (l Left) Hold(ctx context.Context, n *node.Node) (result Result, release co
 		release()
 		return Result{}, nil, err
 	}
-	return Result{ID: l.ID, Exportable: dialect.ToPcap != "", dialect: dialect, Reason: "fetched later"}, release, nil
+	return Result{ID: u.ID, Exportable: dialect.ToPcap != "", dialect: dialect, Reason: "fetched later"}, release, nil
 }

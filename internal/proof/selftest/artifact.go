@@ -27,20 +27,20 @@ const (
 	logPath     = folder + `\service.log`
 )
 
-// thing is something that claims make on the node.
-type thing struct {
+// artifact is a file, a service or a setting that claims make on the node.
+type artifact struct {
 	what string
 	// recorded is true for a setting. The folder has the record of what was there before.
 	recorded bool
-	// remove removes the thing, and reports whether it was there.
+	// remove removes it, and reports whether it was there.
 	remove func(ctx context.Context, n *node.Node) (found bool, err error)
 }
 
 // stopLimit bounds the stop of the throw-away service; after it, the agent ends the process.
 const stopLimit = 20 * time.Second
 
-func ourService() thing {
-	return thing{what: "the service " + service, remove: func(ctx context.Context, n *node.Node) (bool, error) {
+func ourService() artifact {
+	return artifact{what: "the service " + service, remove: func(ctx context.Context, n *node.Node) (bool, error) {
 		reply, err := n.Services.Get(ctx, &agentv1.GetServiceRequest{Name: service})
 		if errors.Is(err, fault.ErrNoService) {
 			return false, nil
@@ -63,8 +63,8 @@ func ourService() thing {
 	}}
 }
 
-func ourFolder() thing {
-	return thing{what: "the folder " + folder, remove: func(ctx context.Context, n *node.Node) (bool, error) {
+func ourFolder() artifact {
+	return artifact{what: "the folder " + folder, remove: func(ctx context.Context, n *node.Node) (bool, error) {
 		_, err := n.Files.Stat(ctx, &agentv1.StatRequest{Path: folder})
 		if errors.Is(err, fault.ErrNotExist) {
 			return false, nil
@@ -77,8 +77,8 @@ func ourFolder() thing {
 	}}
 }
 
-func ourKey() thing {
-	return thing{what: "the registry key " + registryKey, remove: func(ctx context.Context, n *node.Node) (bool, error) {
+func ourKey() artifact {
+	return artifact{what: "the registry key " + registryKey, remove: func(ctx context.Context, n *node.Node) (bool, error) {
 		_, err := n.Registry.List(ctx, &agentv1.RegistryListRequest{Key: registryKey})
 		if errors.Is(err, fault.ErrNotExist) {
 			return false, nil
@@ -91,16 +91,16 @@ func ourKey() thing {
 	}}
 }
 
-func ourVariable() thing {
-	return thing{what: "the environment variable " + variable, remove: func(ctx context.Context, n *node.Node) (bool, error) {
+func ourVariable() artifact {
+	return artifact{what: "the environment variable " + variable, remove: func(ctx context.Context, n *node.Node) (bool, error) {
 		reply, err := n.Settings.SetEnvironment(ctx, &agentv1.SetEnvironmentRequest{
 			Variables: []*agentv1.EnvironmentVariable{{Name: variable, Remove: true}}})
 		return reply.GetChanged(), err
 	}}
 }
 
-func ourRule() thing {
-	return thing{what: "the firewall rule " + rule, remove: func(ctx context.Context, n *node.Node) (bool, error) {
+func ourRule() artifact {
+	return artifact{what: "the firewall rule " + rule, remove: func(ctx context.Context, n *node.Node) (bool, error) {
 		rules, err := n.Firewall.List(ctx, &agentv1.ListFirewallRulesRequest{})
 		if err != nil {
 			return false, ignore(err, fault.ErrNotSupported, fault.ErrNotExist)

@@ -19,8 +19,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// desk holds the node and the tools with which claims work.
-type desk struct {
+// trial holds the node and the tools with which claims work.
+type trial struct {
 	node     *node.Node
 	document config.Document
 	agent    agentbin.Agent
@@ -35,7 +35,7 @@ type desk struct {
 }
 
 // answer records what the node answered. The value is a string, an int, a bool or a []string.
-func (d *desk) answer(key string, value any) {
+func (t *trial) answer(key string, value any) {
 	a := Answer{Key: key, Kind: "text", Value: fmt.Sprint(value)}
 	switch v := value.(type) {
 	case bool:
@@ -45,19 +45,19 @@ func (d *desk) answer(key string, value any) {
 	case []string:
 		a.Kind, a.Value = "list", strings.Join(v, ", ")
 	}
-	d.answers = append(d.answers, a)
+	t.answers = append(t.answers, a)
 }
 
 // ready connects again if the connection was lost, and takes the node's lock, so that no other swdt
 // changes the node during the run. A session that holds the lock already keeps it.
-func (d *desk) ready(ctx context.Context) error {
-	err := d.lock(ctx)
+func (t *trial) ready(ctx context.Context) error {
+	err := t.lock(ctx)
 	var lost *node.LostError
 	if errors.As(err, &lost) {
-		if err := d.node.Reconnect(ctx); err != nil {
+		if err := t.node.Reconnect(ctx); err != nil {
 			return err
 		}
-		err = d.lock(ctx)
+		err = t.lock(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("lock the node: %w", err)
@@ -67,14 +67,14 @@ func (d *desk) ready(ctx context.Context) error {
 
 // settled waits until the node works on no transaction, and then holds the node's lock as ready does. In a
 // transaction, the node needs the files and the service that a sweep removes.
-func (d *desk) settled(ctx context.Context) error {
-	if err := d.ready(ctx); err != nil {
+func (t *trial) settled(ctx context.Context) error {
+	if err := t.ready(ctx); err != nil {
 		return err
 	}
-	if err := push.Settle(ctx, d.node, push.Options{Holder: holder}, d.reporter); err != nil {
+	if err := push.Settle(ctx, t.node, push.Options{Holder: holder}, t.reporter); err != nil {
 		return fmt.Errorf("wait for the end of an interrupted push: %w", err)
 	}
-	return d.ready(ctx) // Settle has released the lock
+	return t.ready(ctx) // Settle has released the lock
 }
 
 // holder is the name under which selftest begins transactions.
@@ -83,12 +83,12 @@ const holder = "swdt selftest"
 // lockLimit is how long the agent of a broken connection may hold the lock until it ends.
 const lockLimit = 30 * time.Second
 
-func (d *desk) lock(ctx context.Context) error {
+func (t *trial) lock(ctx context.Context) error {
 	name := fmt.Sprintf("%s, process %d, since %s", holder, os.Getpid(), time.Now().Format(time.TimeOnly))
 	return wait.Condition{
 		Name: "the node's lock", Interval: 100 * time.Millisecond, MaxInterval: time.Second, Limit: lockLimit,
 		Look: func(ctx context.Context) error {
-			_, err := d.node.Machine.Lock(ctx, &agentv1.LockRequest{Holder: name})
+			_, err := t.node.Machine.Lock(ctx, &agentv1.LockRequest{Holder: name})
 			var locked *fault.LockedError
 			if err != nil && !errors.As(err, &locked) {
 				return wait.Stop(err)

@@ -12,17 +12,17 @@ import (
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 )
 
-// Depot serves binaries over HTTP.
-type Depot struct {
+// FileServer serves binaries over HTTP.
+type FileServer struct {
 	URL string
 
 	mutex sync.Mutex
 	files map[string][]byte
 }
 
-// NewDepot starts a depot, which ends with the test.
-func NewDepot(t testing.TB, files map[string][]byte) *Depot {
-	d := &Depot{files: files}
+// NewFileServer starts a server, which ends with the test.
+func NewFileServer(t testing.TB, files map[string][]byte) *FileServer {
+	d := &FileServer{files: files}
 	server := httptest.NewServer(d)
 	t.Cleanup(server.Close)
 	d.URL = server.URL
@@ -30,7 +30,7 @@ func NewDepot(t testing.TB, files map[string][]byte) *Depot {
 }
 
 // ServeHTTP implements http.Handler.
-func (d *Depot) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *FileServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.mutex.Lock()
 	content, ok := d.files[r.URL.Path[1:]]
 	d.mutex.Unlock()
@@ -42,19 +42,19 @@ func (d *Depot) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Add adds or replaces a file.
-func (d *Depot) Add(file string, content []byte) {
+func (d *FileServer) Add(file string, content []byte) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	d.files[file] = content
 }
 
-// Content returns a content that brings one of the depot's files to the nodes as their kubelet.
-func (d *Depot) Content(file string) fleetv1.Content {
+// Content returns a content that brings one of the server's files to the nodes as their kubelet.
+func (d *FileServer) Content(file string) fleetv1.Content {
 	return ContentOf(d.URL+"/"+file, d.Sum(file))
 }
 
-// Sum returns the SHA-256 of one of the depot's files.
-func (d *Depot) Sum(file string) string {
+// Sum returns the SHA-256 of one of the server's files.
+func (d *FileServer) Sum(file string) string {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	sum := sha256.Sum256(d.files[file])
