@@ -44,7 +44,7 @@ func (o *ordered) labelled(form cluster.KubeProxyForm) {
 // A rollout of the service kube-proxy is refused, before anything is fetched, on a node on which kube-proxy runs in
 // another form. A file alone, a rollout of another program, and a cluster without a record are not.
 func TestARolloutStartsNoSecondKubeProxy(t *testing.T) {
-	d := fleettest.NewDepot(t, map[string][]byte{"good.exe": fleettest.Kubelet("v1.31.0", "")})
+	d := fleettest.NewFileServer(t, map[string][]byte{"good.exe": fleettest.Kubelet("v1.31.0", "")})
 	kubeProxy := func(service string) fleetv1.Content {
 		content := d.Content("good.exe")
 		p := &content.Provisioners[0]
