@@ -138,6 +138,7 @@ func nodeMay() []right {
 		{"patch", fleetv1.Group, "nodestates/status", "", ""},
 		{"get", fleetv1.Group, "noderollouts", "", ""},
 		{"get", "", "nodes", "", ""},
+		{"get", "", "configmaps", "kube-system", "swdt-kube-proxy"},
 	}
 }
 
