@@ -36,6 +36,9 @@ type Containerd struct {
 	// generated configuration names.
 	PauseImage string        `yaml:"pauseImage,omitempty"`
 	CNI        ContainerdCNI `yaml:"cni,omitempty"`
+	// CrictlVersion is the version of crictl, with or without v, that swdt installs
+	// beside containerd, with its configuration. Default: none is installed.
+	CrictlVersion string `yaml:"crictlVersion,omitempty"`
 	// LogFile of the service on the node. Default
 	// C:\var\log\containerd\containerd.log.
 	LogFile string `yaml:"logFile,omitempty"`

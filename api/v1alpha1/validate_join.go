@@ -54,6 +54,7 @@ func validateRelease(p *problems, field, version string) {
 
 func validateContainerd(p *problems, field string, c Containerd) {
 	validateRelease(p, field+".version", c.Version)
+	validateRelease(p, field+".crictlVersion", c.CrictlVersion)
 	validateOptionalSource(p, field+".source", c.Source)
 	if c.SHA256 != "" && !matches(`[0-9a-f]{64}`, c.SHA256) {
 		p.add(field+".sha256", "is not a SHA-256 hash", "write 64 hexadecimal digits, as sha256sum prints them")

@@ -42,6 +42,8 @@ func TestEachStepIsComparedWithInstallers(t *testing.T) {
 		OpenSSH: &v1alpha1.OpenSSH{AuthorizedKeys: []string{"key.pub"}}, Path: []string{`C:\tools`},
 		Hosts:       []v1alpha1.HostsEntry{{Address: "10.0.0.1", Names: []string{"cp"}}},
 		Environment: map[string]string{"A": "b"}, Firewall: []v1alpha1.FirewallRule{{Name: "web"}},
+		Registry: []v1alpha1.RegistryValue{{Key: `HKLM\SOFTWARE\A`, Name: "B", DWord: new(uint32)}}, AutomaticUpdates: &yes,
+		Defender: v1alpha1.Defender{ExcludePaths: []string{`C:\a`}},
 	}, setup.Options{}) {
 		name, _, _ := strings.Cut(s.Name(), " web") // the names of what the node file has are not the step's
 		name, _, _ = strings.Cut(name, " vim")

@@ -193,7 +193,7 @@ func (g *gatherer) pageFiles(ctx context.Context) error {
 	return err
 }
 
-const updatePolicy = `HKLM\SOFTWARE\Policies\Microsoft\Windows\WindowsUpdate\AU`
+const updatePolicy = v1alpha1.UpdatePolicyKey
 
 // updates reads the policy of Windows Update. Without a policy, updates are automatic.
 func (g *gatherer) updates(ctx context.Context) error {
