@@ -196,6 +196,12 @@ type Kubernetes struct {
 	// Proxy is the proxy of containerd and kubelet. Default: HTTP_PROXY,
 	// HTTPS_PROXY and NO_PROXY of setup.environment; {} means none.
 	Proxy *Proxy `yaml:"proxy,omitempty"`
+	// CertificateAuthorities are root certificates that the node trusts, such as
+	// that of a private registry or of a proxy, each in PEM or the path of a file
+	// with one or several. `swdt join` adds them to the machine's store, by which
+	// containerd verifies registries, and restarts containerd; `swdt reset` removes
+	// them.
+	CertificateAuthorities []string `yaml:"certificateAuthorities,omitempty"`
 	// Provisioners are the binaries that `swdt kubernetes` pushes to the node,
 	// all in one transaction.
 	Provisioners []Provisioner `yaml:"provisioners,omitempty"`

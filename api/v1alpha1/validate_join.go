@@ -19,6 +19,25 @@ func validateKubernetes(p *problems, field string, k Kubernetes) {
 	if k.Proxy != nil {
 		validateProxy(p, field+".proxy", *k.Proxy)
 	}
+	validateAuthorities(p, field+".certificateAuthorities", k.CertificateAuthorities)
+}
+
+func validateAuthorities(p *problems, field string, authorities []string) {
+	const form = "write a certificate in PEM, or the path of a file with it"
+	seen := newSeen(p)
+	for i, authority := range authorities {
+		entry, text := at(field, i, ""), strings.TrimSpace(authority)
+		switch {
+		case text == "":
+			p.add(entry, "is empty", form)
+		case strings.Contains(text, "PRIVATE KEY"):
+			p.add(entry, "has a private key", "write the certificate alone; private keys stay where they are")
+		case !strings.Contains(text, "-----BEGIN") && hasControl(text):
+			p.add(entry, "is neither a certificate nor a path", form)
+		default:
+			seen.add(entry, text)
+		}
+	}
 }
 
 // validateProxy accepts the forms of golang.org/x/net/http/httpproxy, with which containerd and kubelet read the

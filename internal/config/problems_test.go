@@ -21,7 +21,7 @@ func TestLoadProblems(t *testing.T) {
 -:9: spec.setup.enableRDPs: unknown field; did you mean enableRDP?
 -:10: spec.setup.chocPackages: unknown field; did you mean chocoPackages?
 -:11: spec.setup.zzz: unknown field; ` +
-				`known here: enableRDP, chocoPackages, features, hosts, environment, path, firewall, openSSH`,
+				`known here: enableRDP, chocoPackages, features, hosts, environment, path, firewall, openSSH, registry, automaticUpdates, defender`,
 		},
 		"names of other tools": {
 			head + "  kubernetes:\n    deploys: []\n",
@@ -42,7 +42,7 @@ func TestLoadProblems(t *testing.T) {
 			strings.Replace(head, "metadata: {name: n}", "metadata:\nname: n", 1) + "hostname: h\n",
 			"-:3: metadata.name: is missing; name the node, as used with --node\n" +
 				"-:4: name: unknown field; name belongs under metadata or spec.machine.network.ports[] or " +
-				"spec.setup.firewall[] or spec.kubernetes.join.controlPlaneAlias or spec.kubernetes.provisioners[]: " +
+				"spec.setup.firewall[] or spec.setup.registry[] or spec.kubernetes.join.controlPlaneAlias or spec.kubernetes.provisioners[]: " +
 				"check the indentation\n" +
 				"-:8: hostname: unknown field; hostname belongs under spec.credentials: check the indentation",
 		},
