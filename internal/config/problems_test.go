@@ -92,6 +92,14 @@ func TestLoadProblems(t *testing.T) {
 			`-:11: spec.kubernetes.provisioners[0].destination: has a control character: ` +
 				`in double quotes a backslash begins an escape; write 'c:\new\bin.exe', in single quotes`,
 		},
+		"registry": {
+			head + "  setup:\n    registry:\n      - {key: HKLM\\SOFTWARE\\A, name: B, dword: 4294967295}\n" +
+				"      - {key: HKLM\\SOFTWARE\\A, name: C, dword: 4294967296}\n      - {key: HKLM\\SOFTWARE\\A, name: D, dword: -1}\n" +
+				"      - {key: HKLM\\SOFTWARE\\A, name: E, dword: \"1\"}\n      - {key: HKLM\\SOFTWARE\\A, name: F, string: 1}\n",
+			`-:10: spec.setup.registry[1].dword: is a number; write a whole number from 0 to 4294967295 (without quotes)
+-:11: spec.setup.registry[2].dword: is a number; write a whole number from 0 to 4294967295 (without quotes)
+-:12: spec.setup.registry[3].dword: is a text; write a whole number from 0 to 4294967295 (without quotes)`,
+		},
 		"kind": {
 			"apiVersion: windows.k8s.io/v1alpha1\nkind: Cluster\nspec: {workload: {}}\n---\napiVersion: v1\nkind: " +
 				"Node\n---\nkind: Node\n---\napiVersion: windows.k8s.io/v1alpha1\nkind: node\n---\n[1]\n---\n{}\n",

@@ -52,6 +52,23 @@ func TestEachStepIsComparedWithInstallers(t *testing.T) {
 	compare(t, "setup", names, rows(t, ofSetup))
 }
 
+// docs/installers.md also has what published installers do and swdt does not.
+func TestTopicsWithoutAStepAreCompared(t *testing.T) {
+	page, err := os.ReadFile("../../docs/installers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "## What swdt leaves alone")
+	for _, topic := range []string{"gMSA", "time service", "TLS versions and ciphers", "GPU", "images on the node",
+		"long file names", "page file", "memory reserved for Windows", "Server Core or Desktop Experience", "Windows 11"} {
+		_, row, found := strings.Cut(table, "\n| "+topic+" | ")
+		row, _, _ = strings.Cut(row, "\n")
+		if cells := strings.Split(row, "|"); !found || len(cells) != 3 || strings.TrimSpace(cells[0]) == "" || strings.TrimSpace(cells[1]) == "" {
+			t.Errorf("docs/installers.md has no whole row for %s: %q", topic, row)
+		}
+	}
+}
+
 // rows returns the first cells of a table's rows. Each row has an entry for swdt and for the installers.
 func rows(t *testing.T, table string) (names []string) {
 	t.Helper()
