@@ -120,8 +120,9 @@ type Join struct {
 	// NodeName is the name of the Node object. Default: the machine's host
 	// name in lower case.
 	NodeName string `yaml:"nodeName,omitempty"`
-	// NodeIP is the address that the node reports. Default: the one from which
-	// the machine reaches the API server.
+	// NodeIP is the address that the node reports, or one of each family with a
+	// comma between them. Default: the one from which the machine reaches the API
+	// server and, in a dual-stack cluster, one of the other family.
 	NodeIP string `yaml:"nodeIP,omitempty"`
 	// ControlPlaneEndpoint is the host or host:port at which the node reaches the
 	// API server; the default port is 6443. Default: the kubeconfig's server.

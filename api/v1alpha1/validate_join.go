@@ -140,9 +140,7 @@ func validateJoin(p *problems, field string, j Join) {
 		p.add(field+".nodeName", fmt.Sprintf("%.60q is not the name of a node", j.NodeName),
 			"use at most 63 lower-case letters, digits, and - . between them")
 	}
-	if _, err := netip.ParseAddr(j.NodeIP); j.NodeIP != "" && err != nil {
-		p.add(field+".nodeIP", fmt.Sprintf("%.60q is not an IP address", j.NodeIP), "write an IPv4 or IPv6 address")
-	}
+	validateNodeIP(p, field+".nodeIP", j.NodeIP)
 	if j.ControlPlaneEndpoint != "" {
 		validateHostname(p, field+".controlPlaneEndpoint", j.ControlPlaneEndpoint)
 	}
@@ -157,6 +155,22 @@ func validateJoin(p *problems, field string, j Join) {
 			p.add(at(field+".ignorePreflightErrors", i, ""), fmt.Sprintf("%.60q is not a check", check),
 				"write the id that --preflight shows, or the word all")
 		}
+	}
+}
+
+// validateNodeIP accepts what kubelet does: an address, or one of each family.
+func validateNodeIP(p *problems, field, nodeIP string) {
+	if nodeIP == "" {
+		return
+	}
+	first, second, pair := strings.Cut(nodeIP, ",")
+	one, err := netip.ParseAddr(first)
+	other, otherErr := netip.ParseAddr(second)
+	switch {
+	case err != nil || pair && otherErr != nil:
+		p.add(field, fmt.Sprintf("%.60q is not an IP address", nodeIP), "write an IPv4 or IPv6 address, or one of each with a comma between them")
+	case pair && one.Is4() == other.Is4():
+		p.add(field, "has two addresses of one family", "write one IPv4 and one IPv6 address")
 	}
 }
 

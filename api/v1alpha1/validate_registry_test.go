@@ -56,3 +56,16 @@ func TestValidateWhatSetupRestores(t *testing.T) {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }
+
+func TestValidateNodeIP(t *testing.T) {
+	for nodeIP, wrong := range map[string]bool{
+		"10.0.0.1": false, "fd00::1": false, "10.0.0.1,fd00::1": false, "fd00::1,10.0.0.1": false,
+		"10.0.0.1,": true, "10.0.0.1,10.0.0.2": true, "10.0.0.1,fd00::1,fd00::2": true, "10.0.0.1, fd00::1": true, "::": false,
+	} {
+		n := validNode()
+		n.Spec.Kubernetes.Join.NodeIP = nodeIP
+		if got := problemsOf(n); (got != nil) != wrong {
+			t.Errorf("%s: %q", nodeIP, got)
+		}
+	}
+}
