@@ -33,9 +33,16 @@ func (s *crictlConfig) installed(r record) bool {
 }
 
 func (s *crictlConfig) Plan(ctx context.Context) (plan.Change, error) {
-	r, err := load(ctx, s.node)
-	if err != nil || !s.installed(r) {
-		return filesChange(r.filesOf(stepCrictl)), err
+	r := s.compared
+	if r == nil {
+		read, err := load(ctx, s.node)
+		if err != nil {
+			return plan.Change{}, err
+		}
+		r = &read
+	}
+	if !s.installed(*r) {
+		return filesChange(r.filesOf(stepCrictl)), nil
 	}
 	path, err := s.path(ctx, s.node)
 	if err != nil {

@@ -48,12 +48,8 @@ type rootChange struct {
 	remove []rootRecord // of an earlier run, and no longer wanted
 }
 
-func (s *rootCertificates) compare(ctx context.Context) (c rootChange, err error) {
+func (s *rootCertificates) compare(ctx context.Context, r record) (c rootChange, err error) {
 	wanted, err := s.wanted()
-	if err != nil {
-		return c, err
-	}
-	r, err := load(ctx, s.node)
 	if err != nil || len(wanted)+len(r.Roots) == 0 {
 		return c, err
 	}
@@ -75,7 +71,12 @@ func (s *rootCertificates) compare(ctx context.Context) (c rootChange, err error
 }
 
 func (s *rootCertificates) Plan(ctx context.Context) (plan.Change, error) {
-	c, err := s.compare(ctx)
+	r, err := load(ctx, s.node)
+	if err != nil {
+		return plan.Change{}, err
+	}
+	s.compared = &r
+	c, err := s.compare(ctx, r)
 	if err != nil {
 		return plan.Change{}, err
 	}
@@ -94,7 +95,11 @@ func (s *rootCertificates) Plan(ctx context.Context) (plan.Change, error) {
 }
 
 func (s *rootCertificates) Apply(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
-	c, err := s.compare(ctx)
+	r, err := load(ctx, s.node)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	c, err := s.compare(ctx, r)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
