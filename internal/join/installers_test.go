@@ -58,7 +58,7 @@ func TestTopicsWithoutAStepAreCompared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(page), "## What swdt leaves alone")
+	_, table, _ := strings.Cut(string(page), "## Topics without a step of swdt")
 	for _, topic := range []string{"gMSA", "time service", "TLS versions and ciphers", "GPU", "images on the node",
 		"long file names", "page file", "memory reserved for Windows", "Server Core or Desktop Experience", "Windows 11"} {
 		_, row, found := strings.Cut(table, "\n| "+topic+" | ")

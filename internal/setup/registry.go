@@ -25,11 +25,10 @@ type registryValues struct {
 	summary string
 }
 
-// registryValue is a value of the registry. Exactly one of its last three fields is set, or none for a value of
-// another type, which is kept as Raw.
+// registryValue is a wanted value of the registry.
 type registryValue struct {
-	Key  string `json:"key"`
-	Name string `json:"name"`
+	Key  string
+	Name string
 	content
 }
 
@@ -46,7 +45,7 @@ type content struct {
 type valueRecord struct {
 	Key  string `json:"key"`
 	Name string `json:"name"`
-	// Before is what the value was; nil: there was none. Set is what the step has made it.
+	// Before is the value before the step; nil: there was none. Set is the value that the step has set.
 	Before *content `json:"before,omitempty"`
 	Set    content  `json:"set"`
 	// Made is the highest key that the step had to make; "": none.
@@ -123,7 +122,7 @@ func (s *registryValues) Apply(ctx context.Context, _ ui.Reporter) (plan.Outcome
 	return plan.Outcome{}, nil
 }
 
-// note records values before they change. What was before the first change stays recorded.
+// note records values before they change. A recorded value stays as it was before the first change.
 func (s *registryValues) note(ctx context.Context, values []registryValue) error {
 	r, err := load(ctx, s.node)
 	if err != nil {
