@@ -23,34 +23,35 @@ func (m *Machine) ProtectDefender() {
 }
 
 // setExclusion runs Add-MpPreference or Remove-MpPreference with one exclusion. Windows without Defender has no module
-// with these cmdlets.
-func (p *Process) setExclusion(cmdlet, rest string) error {
+// with these cmdlets. It returns the text that PowerShell prints behind the name of the cmdlet; "": none.
+func (p *Process) setExclusion(cmdlet, rest string) (problem string) {
+	unknown := "The term '" + cmdlet + "' is not recognized as the name of a cmdlet, function, script file, or operable program."
 	if _, err := p.Platform.Services.Status(context.Background(), "WinDefend"); errors.Is(err, fault.ErrNoService) {
-		return errors.New("The term '" + cmdlet + "' is not recognized as the name of a cmdlet, function, script file, or " +
-			"operable program. Check the spelling of the name, or if a path was included, verify that the path is correct " +
-			"and try again.")
+		return unknown
 	}
 	parameter, exclusion, _ := strings.Cut(strings.TrimSpace(rest), " ")
 	kinds := map[string]string{"-exclusionpath": "Paths", "-exclusionprocess": "Processes"}
 	kind, known := kinds[fold(parameter)]
 	if !known {
-		return fmt.Errorf("A parameter cannot be found that matches parameter name '%s'.", strings.TrimLeft(parameter, "-"))
+		return fmt.Sprintf("A parameter cannot be found that matches parameter name '%s'.", strings.TrimLeft(parameter, "-"))
 	}
 	m := p.p.m
 	m.mu.Lock()
 	ignored := m.tamperProtection
 	m.mu.Unlock()
 	name := quoted(strings.TrimPrefix(strings.TrimSpace(exclusion), "'"))
+	var err error
 	switch {
 	case ignored:
-		return nil
 	case strings.EqualFold(cmdlet, "Add-MpPreference"):
-		return p.Platform.Registry.Set(exclusionsKey+kind, platform.RegistryValue{Name: name, Type: platform.RegistryDWord})
+		err = p.Platform.Registry.Set(exclusionsKey+kind, platform.RegistryValue{Name: name, Type: platform.RegistryDWord})
 	case strings.EqualFold(cmdlet, "Remove-MpPreference"):
-		if err := p.Platform.Registry.Delete(exclusionsKey+kind, name); !errors.Is(err, fault.ErrNotExist) {
-			return err
-		}
-		return nil
+		err = p.Platform.Registry.Delete(exclusionsKey+kind, name)
+	default:
+		return unknown
 	}
-	return errors.New("The term '" + cmdlet + "' is not known here.")
+	if err != nil && !errors.Is(err, fault.ErrNotExist) {
+		return err.Error()
+	}
+	return ""
 }

@@ -180,8 +180,8 @@ func runStatements(ctx context.Context, p *Process, script string) int {
 				return code
 			}
 		case strings.HasSuffix(fold(word), "-mppreference"):
-			if err := p.setExclusion(word, rest); err != nil {
-				fmt.Fprintf(p.Stderr, "%s : %v\r\n", word, err)
+			if problem := p.setExclusion(word, rest); problem != "" {
+				fmt.Fprintf(p.Stderr, "%s : %s\r\n", word, problem)
 				return 1
 			}
 		default:
