@@ -36,6 +36,9 @@ type Containerd struct {
 	// generated configuration names.
 	PauseImage string        `yaml:"pauseImage,omitempty"`
 	CNI        ContainerdCNI `yaml:"cni,omitempty"`
+	// CrictlVersion is the version of crictl, with or without v, that swdt installs
+	// beside containerd, with its configuration. Default: none is installed.
+	CrictlVersion string `yaml:"crictlVersion,omitempty"`
 	// LogFile of the service on the node. Default
 	// C:\var\log\containerd\containerd.log.
 	LogFile string `yaml:"logFile,omitempty"`
@@ -117,8 +120,9 @@ type Join struct {
 	// NodeName is the name of the Node object. Default: the machine's host
 	// name in lower case.
 	NodeName string `yaml:"nodeName,omitempty"`
-	// NodeIP is the address that the node reports. Default: the one from which
-	// the machine reaches the API server.
+	// NodeIP is the address that the node reports, or one of each family with a
+	// comma between them. Default: the one from which the machine reaches the API
+	// server and, in a dual-stack cluster, one of the other family.
 	NodeIP string `yaml:"nodeIP,omitempty"`
 	// ControlPlaneEndpoint is the host or host:port at which the node reaches the
 	// API server; the default port is 6443. Default: the kubeconfig's server.

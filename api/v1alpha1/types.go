@@ -111,6 +111,39 @@ type Setup struct {
 	// Firewall are rules of Windows Defender Firewall.
 	Firewall []FirewallRule `yaml:"firewall,omitempty"`
 	OpenSSH  *OpenSSH       `yaml:"openSSH,omitempty"`
+	// Registry are values of the registry. `swdt reset` restores the previous ones.
+	Registry []RegistryValue `yaml:"registry,omitempty"`
+	// AutomaticUpdates turns Windows' automatic installation of updates, which may
+	// reboot the node, on (true) or off (false) by a policy. Without updates, the
+	// node keeps known vulnerabilities until you install them. `swdt reset`
+	// restores the previous policy.
+	AutomaticUpdates *bool `yaml:"automaticUpdates,omitempty"`
+	// Defender are settings of Microsoft Defender.
+	Defender Defender `yaml:"defender,omitempty"`
+}
+
+// RegistryValue is a value of the registry; exactly one of dword and string is set.
+type RegistryValue struct {
+	// Key is below HKLM, such as
+	// HKLM\SYSTEM\CurrentControlSet\Services\hns\State. swdt makes it if it is
+	// missing.
+	Key string `yaml:"key"`
+	// Name of the value.
+	Name string `yaml:"name"`
+	// DWord is the number of a REG_DWORD.
+	DWord *uint32 `yaml:"dword,omitempty"`
+	// String is the text of a REG_SZ.
+	String *string `yaml:"string,omitempty"`
+}
+
+// Defender are settings of Microsoft Defender. `swdt reset` removes the exclusions
+// that `swdt setup` has added.
+type Defender struct {
+	// ExcludePaths are files and folders that Microsoft Defender does not scan.
+	ExcludePaths []string `yaml:"excludePaths,omitempty"`
+	// ExcludeProcesses are the paths of programs. Microsoft Defender does not scan
+	// the files that they open.
+	ExcludeProcesses []string `yaml:"excludeProcesses,omitempty"`
 }
 
 // HostsEntry makes names resolve to an address.
@@ -163,6 +196,12 @@ type Kubernetes struct {
 	// Proxy is the proxy of containerd and kubelet. Default: HTTP_PROXY,
 	// HTTPS_PROXY and NO_PROXY of setup.environment; {} means none.
 	Proxy *Proxy `yaml:"proxy,omitempty"`
+	// CertificateAuthorities are root certificates that the node trusts, such as
+	// that of a private registry or of a proxy, each in PEM or the path of a file
+	// with one or several. `swdt join` adds them to the machine's store, by which
+	// containerd verifies registries, and restarts containerd; `swdt reset` removes
+	// them.
+	CertificateAuthorities []string `yaml:"certificateAuthorities,omitempty"`
 	// Provisioners are the binaries that `swdt kubernetes` pushes to the node,
 	// all in one transaction.
 	Provisioners []Provisioner `yaml:"provisioners,omitempty"`

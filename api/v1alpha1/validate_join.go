@@ -19,6 +19,25 @@ func validateKubernetes(p *problems, field string, k Kubernetes) {
 	if k.Proxy != nil {
 		validateProxy(p, field+".proxy", *k.Proxy)
 	}
+	validateAuthorities(p, field+".certificateAuthorities", k.CertificateAuthorities)
+}
+
+func validateAuthorities(p *problems, field string, authorities []string) {
+	const form = "write a certificate in PEM, or the path of a file with it"
+	seen := newSeen(p)
+	for i, authority := range authorities {
+		entry, text := at(field, i, ""), strings.TrimSpace(authority)
+		switch {
+		case text == "":
+			p.add(entry, "is empty", form)
+		case strings.Contains(text, "PRIVATE KEY"):
+			p.add(entry, "has a private key", "write the certificate alone; private keys stay where they are")
+		case !strings.Contains(text, "-----BEGIN") && hasControl(text):
+			p.add(entry, "is neither a certificate nor a path", form)
+		default:
+			seen.add(entry, text)
+		}
+	}
 }
 
 // validateProxy accepts the forms of golang.org/x/net/http/httpproxy, with which containerd and kubelet read the
@@ -54,6 +73,7 @@ func validateRelease(p *problems, field, version string) {
 
 func validateContainerd(p *problems, field string, c Containerd) {
 	validateRelease(p, field+".version", c.Version)
+	validateRelease(p, field+".crictlVersion", c.CrictlVersion)
 	validateOptionalSource(p, field+".source", c.Source)
 	if c.SHA256 != "" && !matches(`[0-9a-f]{64}`, c.SHA256) {
 		p.add(field+".sha256", "is not a SHA-256 hash", "write 64 hexadecimal digits, as sha256sum prints them")
@@ -120,9 +140,7 @@ func validateJoin(p *problems, field string, j Join) {
 		p.add(field+".nodeName", fmt.Sprintf("%.60q is not the name of a node", j.NodeName),
 			"use at most 63 lower-case letters, digits, and - . between them")
 	}
-	if _, err := netip.ParseAddr(j.NodeIP); j.NodeIP != "" && err != nil {
-		p.add(field+".nodeIP", fmt.Sprintf("%.60q is not an IP address", j.NodeIP), "write an IPv4 or IPv6 address")
-	}
+	validateNodeIP(p, field+".nodeIP", j.NodeIP)
 	if j.ControlPlaneEndpoint != "" {
 		validateHostname(p, field+".controlPlaneEndpoint", j.ControlPlaneEndpoint)
 	}
@@ -137,6 +155,22 @@ func validateJoin(p *problems, field string, j Join) {
 			p.add(at(field+".ignorePreflightErrors", i, ""), fmt.Sprintf("%.60q is not a check", check),
 				"write the id that --preflight shows, or the word all")
 		}
+	}
+}
+
+// validateNodeIP accepts what kubelet does: an address, or one of each family.
+func validateNodeIP(p *problems, field, nodeIP string) {
+	if nodeIP == "" {
+		return
+	}
+	first, second, pair := strings.Cut(nodeIP, ",")
+	one, err := netip.ParseAddr(first)
+	other, otherErr := netip.ParseAddr(second)
+	switch {
+	case err != nil || pair && otherErr != nil:
+		p.add(field, fmt.Sprintf("%.60q is not an IP address", nodeIP), "write an IPv4 or IPv6 address, or one of each with a comma between them")
+	case pair && one.Is4() == other.Is4():
+		p.add(field, "has two addresses of one family", "write one IPv4 and one IPv6 address")
 	}
 }
 

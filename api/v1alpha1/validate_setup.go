@@ -22,6 +22,9 @@ func validateSetup(p *problems, field string, s Setup) {
 	if s.OpenSSH != nil {
 		validateAuthorizedKeys(p, field+".openSSH.authorizedKeys", s.OpenSSH.AuthorizedKeys)
 	}
+	validateRegistry(p, field+".registry", s)
+	validateExclusions(p, field+".defender.excludePaths", s.Defender.ExcludePaths)
+	validateExclusions(p, field+".defender.excludeProcesses", s.Defender.ExcludeProcesses)
 }
 
 func validateChocoPackages(p *problems, field string, packages []string) {

@@ -2,13 +2,17 @@ package agent
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"slices"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/agent/internal/settings"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 type settingsService struct {
@@ -70,6 +74,50 @@ func (s *settingsService) SetHosts(ctx context.Context, request *agentv1.SetHost
 		return nil, invalid(err)
 	}
 	return &agentv1.SetHostsReply{Changed: changed}, nil
+}
+
+func (s *settingsService) ListRoots(context.Context, *agentv1.ListRootsRequest) (*agentv1.ListRootsReply, error) {
+	all, err := s.platform.Roots.List()
+	if err != nil {
+		return nil, err
+	}
+	reply := &agentv1.ListRootsReply{}
+	for _, certificate := range all {
+		reply.Sha256 = append(reply.Sha256, sha256Of(certificate))
+	}
+	return reply, nil
+}
+
+func (s *settingsService) ChangeRoots(_ context.Context, request *agentv1.ChangeRootsRequest) (
+	*agentv1.ChangeRootsReply, error) {
+	s.settings.Lock()
+	defer s.settings.Unlock()
+	for _, certificate := range request.GetAdd() {
+		if err := s.platform.Roots.Add(certificate); err != nil {
+			return nil, err
+		}
+	}
+	if len(request.GetRemove()) == 0 {
+		return &agentv1.ChangeRootsReply{}, nil
+	}
+	all, err := s.platform.Roots.List()
+	if err != nil {
+		return nil, err
+	}
+	for _, certificate := range all {
+		if !slices.Contains(request.GetRemove(), sha256Of(certificate)) {
+			continue
+		}
+		if err := s.platform.Roots.Remove(certificate); err != nil && !errors.Is(err, fault.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return &agentv1.ChangeRootsReply{}, nil
+}
+
+func sha256Of(certificate []byte) string {
+	sum := sha256.Sum256(certificate)
+	return hex.EncodeToString(sum[:])
 }
 
 // invalid converts a settings.InvalidError to the status InvalidArgument, and

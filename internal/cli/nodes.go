@@ -117,20 +117,24 @@ func onNodes[T any](ctx context.Context, s *session,
 	ctx, cancel := s.app.global.bounded(ctx)
 	defer cancel()
 	results := fleet.Run(ctx, s.documents, s.app.global.parallel,
-		func(ctx context.Context, document config.Document) (T, error) {
-			r := s.reporter(document)
-			defer ui.Done(r)
-			n, err := s.connect(ctx, document, r)
-			if err != nil {
-				var none T
-				return none, s.app.remedied(document.Node.Metadata.Name, explain(ctx, err))
-			}
-			defer n.Leave(ctx)
-			result, err := work(ctx, n, document, r)
-			return result, s.app.remedied(document.Node.Metadata.Name, explain(ctx, err))
-		})
+		func(ctx context.Context, document config.Document) (T, error) { return workOn(ctx, s, document, work) })
 	slices.SortStableFunc(results, func(a, b fleet.Result[T]) int { return natural.Compare(a.Name(), b.Name()) })
 	return results
+}
+
+// workOn connects to a node and does the work on it.
+func workOn[T any](ctx context.Context, s *session, document config.Document,
+	work func(ctx context.Context, n *node.Node, document config.Document, r ui.Reporter) (T, error)) (T, error) {
+	r := s.reporter(document)
+	defer ui.Done(r)
+	n, err := s.connect(ctx, document, r)
+	if err != nil {
+		var none T
+		return none, s.app.remedied(document.Node.Metadata.Name, explain(ctx, err))
+	}
+	defer n.Leave(ctx)
+	result, err := work(ctx, n, document, r)
+	return result, s.app.remedied(document.Node.Metadata.Name, explain(ctx, err))
 }
 
 // connect connects to one node.

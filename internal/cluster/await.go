@@ -28,7 +28,7 @@ type Wanted struct {
 	LeaseAfter  time.Time // a lease renewed after this time, by the node's clock
 	Allocatable bool      // the node reports more than 0 CPU and memory for pods
 	Addresses   bool      // the node reports an InternalIP and a Hostname
-	InternalIP  string    // its InternalIP is this one; "": any
+	InternalIP  string    // its InternalIP is this one, or these with a comma; "": any
 	Labels      map[string]string
 	Taints      []corev1.Taint
 }
@@ -55,7 +55,7 @@ func (w Wanted) missing(n Node) []string {
 			}
 		}
 	}
-	if is := n.InternalIP(); w.InternalIP != "" && is != "" && is != w.InternalIP {
+	if w.InternalIP != "" && n.InternalIP() != "" && !n.HasInternalIPs(w.InternalIP) {
 		missing = append(missing, "InternalIP "+w.InternalIP)
 	}
 	for _, key := range slices.Sorted(maps.Keys(w.Labels)) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -12,6 +13,18 @@ import (
 
 // InternalIP returns the node's first internal address; "": it has none.
 func (n Node) InternalIP() string { return n.address(corev1.NodeInternalIP) }
+
+// HasInternalIPs reports whether the node's internal addresses are those of a list with commas, in its order, as of
+// kubelet's --node-ip.
+func (n Node) HasInternalIPs(list string) bool {
+	var all []string
+	for _, a := range n.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			all = append(all, a.Address)
+		}
+	}
+	return strings.Join(all, ",") == list
+}
 
 func (n Node) address(kind corev1.NodeAddressType) string {
 	for _, a := range n.Addresses {

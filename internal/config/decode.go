@@ -76,6 +76,8 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 		d.boolean(n, v, path)
 	case reflect.Int:
 		d.integer(n, v, path)
+	case reflect.Uint32:
+		d.unsigned(n, v, path)
 	case reflect.String:
 		if d.isScalar(n, path, "a text") && !d.hasStrayEscape(n, path) {
 			v.SetString(n.Value)
@@ -307,6 +309,15 @@ func (d *decoder) integer(n *yaml.Node, v reflect.Value, path string) {
 		return
 	}
 	v.SetInt(int64(i))
+}
+
+func (d *decoder) unsigned(n *yaml.Node, v reflect.Value, path string) {
+	var u uint32
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!int" || n.Decode(&u) != nil {
+		d.wrongType(n, path, "a whole number from 0 to 4294967295 (without quotes)")
+		return
+	}
+	v.SetUint(uint64(u))
 }
 
 func (d *decoder) text(n *yaml.Node, into encoding.TextUnmarshaler, path string) {

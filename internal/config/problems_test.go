@@ -21,7 +21,7 @@ func TestLoadProblems(t *testing.T) {
 -:9: spec.setup.enableRDPs: unknown field; did you mean enableRDP?
 -:10: spec.setup.chocPackages: unknown field; did you mean chocoPackages?
 -:11: spec.setup.zzz: unknown field; ` +
-				`known here: enableRDP, chocoPackages, features, hosts, environment, path, firewall, openSSH`,
+				`known here: enableRDP, chocoPackages, features, hosts, environment, path, firewall, openSSH, registry, automaticUpdates, defender`,
 		},
 		"names of other tools": {
 			head + "  kubernetes:\n    deploys: []\n",
@@ -42,7 +42,7 @@ func TestLoadProblems(t *testing.T) {
 			strings.Replace(head, "metadata: {name: n}", "metadata:\nname: n", 1) + "hostname: h\n",
 			"-:3: metadata.name: is missing; name the node, as used with --node\n" +
 				"-:4: name: unknown field; name belongs under metadata or spec.machine.network.ports[] or " +
-				"spec.setup.firewall[] or spec.kubernetes.join.controlPlaneAlias or spec.kubernetes.provisioners[]: " +
+				"spec.setup.firewall[] or spec.setup.registry[] or spec.kubernetes.join.controlPlaneAlias or spec.kubernetes.provisioners[]: " +
 				"check the indentation\n" +
 				"-:8: hostname: unknown field; hostname belongs under spec.credentials: check the indentation",
 		},
@@ -91,6 +91,14 @@ func TestLoadProblems(t *testing.T) {
 			head + provisioner + "        destination: \"c:\\new\\bin.exe\"\n",
 			`-:11: spec.kubernetes.provisioners[0].destination: has a control character: ` +
 				`in double quotes a backslash begins an escape; write 'c:\new\bin.exe', in single quotes`,
+		},
+		"registry": {
+			head + "  setup:\n    registry:\n      - {key: HKLM\\SOFTWARE\\A, name: B, dword: 4294967295}\n" +
+				"      - {key: HKLM\\SOFTWARE\\A, name: C, dword: 4294967296}\n      - {key: HKLM\\SOFTWARE\\A, name: D, dword: -1}\n" +
+				"      - {key: HKLM\\SOFTWARE\\A, name: E, dword: \"1\"}\n      - {key: HKLM\\SOFTWARE\\A, name: F, string: 1}\n",
+			`-:10: spec.setup.registry[1].dword: is a number; write a whole number from 0 to 4294967295 (without quotes)
+-:11: spec.setup.registry[2].dword: is a number; write a whole number from 0 to 4294967295 (without quotes)
+-:12: spec.setup.registry[3].dword: is a text; write a whole number from 0 to 4294967295 (without quotes)`,
 		},
 		"kind": {
 			"apiVersion: windows.k8s.io/v1alpha1\nkind: Cluster\nspec: {workload: {}}\n---\napiVersion: v1\nkind: " +

@@ -50,10 +50,12 @@ type inspection struct {
 
 func containerdFiles(j *joining) *binaries {
 	c := j.spec.Containerd
-	return &binaries{joining: j, name: stepContainerdFiles, folder: containerdBin, wishes: []artifact.Wish{{
-		Component: artifact.Containerd, Version: c.Version, Source: c.Source, SHA256: c.SHA256,
-		Field: "spec.kubernetes.containerd.source",
-	}}}
+	wishes := []artifact.Wish{{Component: artifact.Containerd, Version: c.Version, Source: c.Source, SHA256: c.SHA256,
+		Field: "spec.kubernetes.containerd.source"}}
+	if c.CrictlVersion != "" {
+		wishes = append(wishes, artifact.Wish{Component: artifact.Crictl, Version: c.CrictlVersion})
+	}
+	return &binaries{joining: j, name: stepContainerdFiles, folder: containerdBin, wishes: wishes}
 }
 
 func kubernetesFiles(j *joining) *binaries {

@@ -22,7 +22,7 @@ type containerdService struct{ *joining }
 const answersIn = time.Minute
 
 func (s *containerdService) Name() string      { return stepContainerdService }
-func (s *containerdService) Follows() []string { return []string{stepContainerdConfig} }
+func (s *containerdService) Follows() []string { return []string{stepRoots, stepContainerdConfig} }
 func (s *containerdService) FollowUp() string {
 	return "restart containerd if its configuration changed"
 }

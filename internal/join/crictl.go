@@ -16,8 +16,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// crictlConfig configures containerd's address for crictl. A configuration that swdt did
-// not write stays.
+// crictlConfig configures containerd's address for the crictl that the step "containerd files" installs. A
+// configuration that swdt did not write stays; one that it wrote without a crictl, as earlier versions did, goes.
 type crictlConfig struct{ *joining }
 
 const crictlYAML = "runtime-endpoint: npipe:////./pipe/containerd-containerd\n" +
@@ -25,7 +25,25 @@ const crictlYAML = "runtime-endpoint: npipe:////./pipe/containerd-containerd\n" 
 
 func (s *crictlConfig) Name() string { return stepCrictl }
 
+const crictlExe = containerdBin + `\crictl.exe`
+
+// installed reports whether the join installs crictl, or has installed it.
+func (s *crictlConfig) installed(r record) bool {
+	return s.spec.Containerd.CrictlVersion != "" || r.file(crictlExe) != nil
+}
+
 func (s *crictlConfig) Plan(ctx context.Context) (plan.Change, error) {
+	r := s.compared
+	if r == nil {
+		read, err := load(ctx, s.node)
+		if err != nil {
+			return plan.Change{}, err
+		}
+		r = &read
+	}
+	if !s.installed(*r) {
+		return filesChange(r.filesOf(stepCrictl)), nil
+	}
 	path, err := s.path(ctx, s.node)
 	if err != nil {
 		return plan.Change{}, err
@@ -38,6 +56,13 @@ func (s *crictlConfig) Plan(ctx context.Context) (plan.Change, error) {
 }
 
 func (s *crictlConfig) Apply(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
+	r, err := load(ctx, s.node)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	if !s.installed(r) {
+		return plan.Outcome{}, takeFilesBack(ctx, s.node, stepCrictl)
+	}
 	path, err := s.path(ctx, s.node)
 	if err != nil {
 		return plan.Outcome{}, err

@@ -42,12 +42,31 @@ func TestEachStepIsComparedWithInstallers(t *testing.T) {
 		OpenSSH: &v1alpha1.OpenSSH{AuthorizedKeys: []string{"key.pub"}}, Path: []string{`C:\tools`},
 		Hosts:       []v1alpha1.HostsEntry{{Address: "10.0.0.1", Names: []string{"cp"}}},
 		Environment: map[string]string{"A": "b"}, Firewall: []v1alpha1.FirewallRule{{Name: "web"}},
+		Registry: []v1alpha1.RegistryValue{{Key: `HKLM\SOFTWARE\A`, Name: "B", DWord: new(uint32)}}, AutomaticUpdates: &yes,
+		Defender: v1alpha1.Defender{ExcludePaths: []string{`C:\a`}},
 	}, setup.Options{}) {
 		name, _, _ := strings.Cut(s.Name(), " web") // the names of what the node file has are not the step's
 		name, _, _ = strings.Cut(name, " vim")
 		names = append(names, name)
 	}
 	compare(t, "setup", names, rows(t, ofSetup))
+}
+
+// docs/installers.md also has what published installers do and swdt does not.
+func TestTopicsWithoutAStepAreCompared(t *testing.T) {
+	page, err := os.ReadFile("../../docs/installers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "## Topics without a step of swdt")
+	for _, topic := range []string{"gMSA", "time service", "TLS versions and ciphers", "GPU", "images on the node",
+		"long file names", "page file", "memory reserved for Windows", "Server Core or Desktop Experience", "Windows 11"} {
+		_, row, found := strings.Cut(table, "\n| "+topic+" | ")
+		row, _, _ = strings.Cut(row, "\n")
+		if cells := strings.Split(row, "|"); !found || len(cells) != 3 || strings.TrimSpace(cells[0]) == "" || strings.TrimSpace(cells[1]) == "" {
+			t.Errorf("docs/installers.md has no whole row for %s: %q", topic, row)
+		}
+	}
 }
 
 // rows returns the first cells of a table's rows. Each row has an entry for swdt and for the installers.

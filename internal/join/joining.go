@@ -31,6 +31,9 @@ type joining struct {
 	// restarted is the time, by the node's clock, just before kubelet was last started
 	// in this run. Zero: it was not started.
 	restarted time.Time
+	// compared is the record as rootCertificates.Plan has read it, for crictlConfig.Plan, which runs in the same
+	// comparison and so need not ask the node again. nil: it was not read.
+	compared *record
 	// ranges are the address ranges of the cluster, once they are read.
 	ranges []string
 	// source is the node's address that address has found; "": none yet.

@@ -2,6 +2,8 @@ package join
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"github.com/swdt-dev/swdt/internal/join/preflight"
 	"github.com/swdt-dev/swdt/internal/node"
@@ -31,4 +33,28 @@ func Own(ctx context.Context, n *node.Node) (preflight.Own, error) {
 		own.Services = append(own.Services, s.Name)
 	}
 	return own, nil
+}
+
+// RootCertificate is a root certificate that the join has added to the machine's store.
+type RootCertificate struct {
+	Name     string    `json:"name"`
+	NotAfter time.Time `json:"notAfter"`
+	// Trusted reports whether it still is in the store.
+	Trusted bool `json:"trusted"`
+}
+
+// RootCertificates compares the root certificates that the record lists with the machine's store.
+func RootCertificates(ctx context.Context, n *node.Node) (all []RootCertificate, err error) {
+	r, err := load(ctx, n)
+	if err != nil || len(r.Roots) == 0 {
+		return nil, err
+	}
+	trusted, err := trustedRoots(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	for _, root := range r.Roots {
+		all = append(all, RootCertificate{root.Name, root.NotAfter, slices.Contains(trusted, root.SHA256)})
+	}
+	return all, nil
 }

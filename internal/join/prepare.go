@@ -41,6 +41,7 @@ func (j *joining) preparation() []plan.Step {
 	steps := []plan.Step{
 		featuresStep(j),
 		&folders{j},
+		&rootCertificates{j},
 		containerd,
 		&containerdConfig{j},
 		&containerdService{j},

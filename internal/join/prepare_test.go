@@ -27,8 +27,8 @@ func TestPrepareThenJoin(t *testing.T) {
 			}
 			return changed(results), table(results)
 		}
-		if names, all := prepare(); len(names) != 10 {
-			t.Errorf("%d steps changed something, want 10:\n%s", len(names), all)
+		if names, all := prepare(); len(names) != 9 {
+			t.Errorf("%d steps changed something, want 9:\n%s", len(names), all)
 		}
 		kubelet, err := l.Services.Get(t.Context(), &agentv1.GetServiceRequest{Name: "kubelet"})
 		if err != nil {

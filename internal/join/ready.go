@@ -136,7 +136,7 @@ func (s *ready) hasAddress() bool {
 
 // rightAddress reports whether the Node has the address that kubelet was given.
 func (s *ready) rightAddress(is cluster.Node) bool {
-	return !s.hasAddress() || is.InternalIP() != "" && (s.source == "" || is.InternalIP() == s.source)
+	return !s.hasAddress() || is.InternalIP() != "" && (s.source == "" || is.HasInternalIPs(s.source))
 }
 
 // awaitPort waits until kubelet answers the API server, and warns if it does not: `kubectl logs` and `exec` need it,

@@ -34,6 +34,8 @@ type record struct {
 	Path     []string        `json:"path,omitempty"`
 	Hosts    []hostsRecord   `json:"hosts,omitempty"`
 	Firewall []string        `json:"firewall,omitempty"`
+	// Roots are root certificates that the machine did not trust before.
+	Roots []rootRecord `json:"roots,omitempty"`
 	// NetworksBefore are the HNS networks before the join; nil: not recorded.
 	NetworksBefore *[]networkRecord `json:"networksBefore,omitempty"`
 	// PortsBefore are the dynamic TCP ports before the join; nil: the join has not changed them.

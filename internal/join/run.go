@@ -12,6 +12,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/push"
+	"github.com/swdt-dev/swdt/internal/setup"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
@@ -100,8 +101,8 @@ func (e *RefusedError) Error() string {
 	return b.String()
 }
 
-// RunReset runs the steps of o.Before and then the steps of Reset. A result without steps
-// means that there is nothing to undo on the machine.
+// RunReset runs the steps of o.Before, the steps of Reset, and those that restore what `swdt setup` has recorded. A
+// result without steps means that there is nothing to undo on the machine.
 func RunReset(ctx context.Context, n *node.Node, doc config.Document, o ResetOptions, r ui.Reporter) (
 	plan.Result, error) {
 	j, err := newReset(n, doc, o)
@@ -113,7 +114,11 @@ func RunReset(ctx context.Context, n *node.Node, doc config.Document, o ResetOpt
 		return plan.Result{}, err
 	}
 	j.hasKubeProxy = hasKubeProxy(own)
-	steps := append(slices.Clone(o.Before), j.undoSteps()...)
+	ofSetup, err := setup.Undo(ctx, n)
+	if err != nil {
+		return plan.Result{}, err
+	}
+	steps := slices.Concat(o.Before, j.undoSteps(), ofSetup)
 	done, err := plan.Run(ctx, steps, plan.Options{Machine: n, DryRun: o.DryRun, Ordered: true, Holder: o.Holder}, r)
 	if err != nil && j.drained != "" {
 		r.Warn("%v", &cluster.CordonedError{Node: j.drained})

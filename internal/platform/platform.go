@@ -14,6 +14,7 @@ type Platform struct {
 	Machine   Machine
 	Services  Services
 	Registry  Registry
+	Roots     Roots
 	Files     Files
 	Processes Processes
 	Features  Features

@@ -5,6 +5,9 @@
 // Each step compares first and changes only what differs, so a second run finds
 // nothing to do. The steps that need the internet come last, after the reboot
 // that features may need.
+//
+// Values of the registry and exclusions of Microsoft Defender are recorded on the machine before they change
+// (record.go), and Undo restores them.
 package setup
 
 import (
@@ -49,6 +52,15 @@ func Steps(n *node.Node, spec v1alpha1.Setup, opts Options) []plan.Step {
 	}
 	for _, rule := range spec.Firewall {
 		steps = append(steps, firewallRule{n, asRule(rule)})
+	}
+	if len(spec.Registry) > 0 {
+		steps = append(steps, registryOf(n, spec.Registry))
+	}
+	if spec.AutomaticUpdates != nil {
+		steps = append(steps, windowsUpdate(n, *spec.AutomaticUpdates))
+	}
+	if d := spec.Defender; len(d.ExcludePaths)+len(d.ExcludeProcesses) > 0 {
+		steps = append(steps, &defender{n, d})
 	}
 	if len(spec.Features) > 0 {
 		steps = append(steps, &features{n, spec.Features})

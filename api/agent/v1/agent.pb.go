@@ -4024,6 +4024,154 @@ func (x *SetHostsReply) GetChanged() bool {
 	return false
 }
 
+type ListRootsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRootsRequest) Reset() {
+	*x = ListRootsRequest{}
+	mi := &file_agent_proto_msgTypes[69]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRootsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRootsRequest) ProtoMessage() {}
+
+func (x *ListRootsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[69]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+type ListRootsReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sha256        []string               `protobuf:"bytes,1,rep,name=sha256,proto3" json:"sha256,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRootsReply) Reset() {
+	*x = ListRootsReply{}
+	mi := &file_agent_proto_msgTypes[70]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRootsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRootsReply) ProtoMessage() {}
+
+func (x *ListRootsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[70]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *ListRootsReply) GetSha256() []string {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
+type ChangeRootsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Add           [][]byte               `protobuf:"bytes,1,rep,name=add,proto3" json:"add,omitempty"`       // DER
+	Remove        []string               `protobuf:"bytes,2,rep,name=remove,proto3" json:"remove,omitempty"` // SHA-256, as in ListRootsReply
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeRootsRequest) Reset() {
+	*x = ChangeRootsRequest{}
+	mi := &file_agent_proto_msgTypes[71]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeRootsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeRootsRequest) ProtoMessage() {}
+
+func (x *ChangeRootsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[71]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *ChangeRootsRequest) GetAdd() [][]byte {
+	if x != nil {
+		return x.Add
+	}
+	return nil
+}
+
+func (x *ChangeRootsRequest) GetRemove() []string {
+	if x != nil {
+		return x.Remove
+	}
+	return nil
+}
+
+type ChangeRootsReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeRootsReply) Reset() {
+	*x = ChangeRootsReply{}
+	mi := &file_agent_proto_msgTypes[72]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeRootsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeRootsReply) ProtoMessage() {}
+
+func (x *ChangeRootsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[72]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
 type Process struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Pid           uint32                 `protobuf:"varint,1,opt,name=pid,proto3" json:"pid,omitempty"`
@@ -4043,7 +4191,7 @@ type Process struct {
 
 func (x *Process) Reset() {
 	*x = Process{}
-	mi := &file_agent_proto_msgTypes[69]
+	mi := &file_agent_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4055,7 +4203,7 @@ func (x *Process) String() string {
 func (*Process) ProtoMessage() {}
 
 func (x *Process) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[69]
+	mi := &file_agent_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4151,7 +4299,7 @@ type ListProcessesRequest struct {
 
 func (x *ListProcessesRequest) Reset() {
 	*x = ListProcessesRequest{}
-	mi := &file_agent_proto_msgTypes[70]
+	mi := &file_agent_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4163,7 +4311,7 @@ func (x *ListProcessesRequest) String() string {
 func (*ListProcessesRequest) ProtoMessage() {}
 
 func (x *ListProcessesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[70]
+	mi := &file_agent_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4184,7 +4332,7 @@ type ListProcessesReply struct {
 
 func (x *ListProcessesReply) Reset() {
 	*x = ListProcessesReply{}
-	mi := &file_agent_proto_msgTypes[71]
+	mi := &file_agent_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4196,7 +4344,7 @@ func (x *ListProcessesReply) String() string {
 func (*ListProcessesReply) ProtoMessage() {}
 
 func (x *ListProcessesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[71]
+	mi := &file_agent_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4231,7 +4379,7 @@ type ProcessEnvironmentRequest struct {
 
 func (x *ProcessEnvironmentRequest) Reset() {
 	*x = ProcessEnvironmentRequest{}
-	mi := &file_agent_proto_msgTypes[72]
+	mi := &file_agent_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4243,7 +4391,7 @@ func (x *ProcessEnvironmentRequest) String() string {
 func (*ProcessEnvironmentRequest) ProtoMessage() {}
 
 func (x *ProcessEnvironmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[72]
+	mi := &file_agent_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4277,7 +4425,7 @@ type ProcessEnvironmentReply struct {
 
 func (x *ProcessEnvironmentReply) Reset() {
 	*x = ProcessEnvironmentReply{}
-	mi := &file_agent_proto_msgTypes[73]
+	mi := &file_agent_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4289,7 +4437,7 @@ func (x *ProcessEnvironmentReply) String() string {
 func (*ProcessEnvironmentReply) ProtoMessage() {}
 
 func (x *ProcessEnvironmentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[73]
+	mi := &file_agent_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4316,7 +4464,7 @@ type KillProcessRequest struct {
 
 func (x *KillProcessRequest) Reset() {
 	*x = KillProcessRequest{}
-	mi := &file_agent_proto_msgTypes[74]
+	mi := &file_agent_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4328,7 +4476,7 @@ func (x *KillProcessRequest) String() string {
 func (*KillProcessRequest) ProtoMessage() {}
 
 func (x *KillProcessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[74]
+	mi := &file_agent_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4354,7 +4502,7 @@ type KillProcessReply struct {
 
 func (x *KillProcessReply) Reset() {
 	*x = KillProcessReply{}
-	mi := &file_agent_proto_msgTypes[75]
+	mi := &file_agent_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4366,7 +4514,7 @@ func (x *KillProcessReply) String() string {
 func (*KillProcessReply) ProtoMessage() {}
 
 func (x *KillProcessReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[75]
+	mi := &file_agent_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4389,7 +4537,7 @@ type RunRequest struct {
 
 func (x *RunRequest) Reset() {
 	*x = RunRequest{}
-	mi := &file_agent_proto_msgTypes[76]
+	mi := &file_agent_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4401,7 +4549,7 @@ func (x *RunRequest) String() string {
 func (*RunRequest) ProtoMessage() {}
 
 func (x *RunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[76]
+	mi := &file_agent_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4453,7 +4601,7 @@ type RunCommand struct {
 
 func (x *RunCommand) Reset() {
 	*x = RunCommand{}
-	mi := &file_agent_proto_msgTypes[77]
+	mi := &file_agent_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4465,7 +4613,7 @@ func (x *RunCommand) String() string {
 func (*RunCommand) ProtoMessage() {}
 
 func (x *RunCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[77]
+	mi := &file_agent_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4521,7 +4669,7 @@ type TerminalSize struct {
 
 func (x *TerminalSize) Reset() {
 	*x = TerminalSize{}
-	mi := &file_agent_proto_msgTypes[78]
+	mi := &file_agent_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4533,7 +4681,7 @@ func (x *TerminalSize) String() string {
 func (*TerminalSize) ProtoMessage() {}
 
 func (x *TerminalSize) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[78]
+	mi := &file_agent_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4571,7 +4719,7 @@ type RunReply struct {
 
 func (x *RunReply) Reset() {
 	*x = RunReply{}
-	mi := &file_agent_proto_msgTypes[79]
+	mi := &file_agent_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4583,7 +4731,7 @@ func (x *RunReply) String() string {
 func (*RunReply) ProtoMessage() {}
 
 func (x *RunReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[79]
+	mi := &file_agent_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4639,7 +4787,7 @@ type Feature struct {
 
 func (x *Feature) Reset() {
 	*x = Feature{}
-	mi := &file_agent_proto_msgTypes[80]
+	mi := &file_agent_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4651,7 +4799,7 @@ func (x *Feature) String() string {
 func (*Feature) ProtoMessage() {}
 
 func (x *Feature) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[80]
+	mi := &file_agent_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4685,7 +4833,7 @@ type GetFeaturesRequest struct {
 
 func (x *GetFeaturesRequest) Reset() {
 	*x = GetFeaturesRequest{}
-	mi := &file_agent_proto_msgTypes[81]
+	mi := &file_agent_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4697,7 +4845,7 @@ func (x *GetFeaturesRequest) String() string {
 func (*GetFeaturesRequest) ProtoMessage() {}
 
 func (x *GetFeaturesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[81]
+	mi := &file_agent_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4724,7 +4872,7 @@ type FeaturesReply struct {
 
 func (x *FeaturesReply) Reset() {
 	*x = FeaturesReply{}
-	mi := &file_agent_proto_msgTypes[82]
+	mi := &file_agent_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4736,7 +4884,7 @@ func (x *FeaturesReply) String() string {
 func (*FeaturesReply) ProtoMessage() {}
 
 func (x *FeaturesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[82]
+	mi := &file_agent_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4764,7 +4912,7 @@ type SetFeatureRequest struct {
 
 func (x *SetFeatureRequest) Reset() {
 	*x = SetFeatureRequest{}
-	mi := &file_agent_proto_msgTypes[83]
+	mi := &file_agent_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4776,7 +4924,7 @@ func (x *SetFeatureRequest) String() string {
 func (*SetFeatureRequest) ProtoMessage() {}
 
 func (x *SetFeatureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[83]
+	mi := &file_agent_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4810,7 +4958,7 @@ type SetFeatureReply struct {
 
 func (x *SetFeatureReply) Reset() {
 	*x = SetFeatureReply{}
-	mi := &file_agent_proto_msgTypes[84]
+	mi := &file_agent_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4822,7 +4970,7 @@ func (x *SetFeatureReply) String() string {
 func (*SetFeatureReply) ProtoMessage() {}
 
 func (x *SetFeatureReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[84]
+	mi := &file_agent_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4858,7 +5006,7 @@ type FirewallRule struct {
 
 func (x *FirewallRule) Reset() {
 	*x = FirewallRule{}
-	mi := &file_agent_proto_msgTypes[85]
+	mi := &file_agent_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4870,7 +5018,7 @@ func (x *FirewallRule) String() string {
 func (*FirewallRule) ProtoMessage() {}
 
 func (x *FirewallRule) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[85]
+	mi := &file_agent_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4959,7 +5107,7 @@ type ListFirewallRulesRequest struct {
 
 func (x *ListFirewallRulesRequest) Reset() {
 	*x = ListFirewallRulesRequest{}
-	mi := &file_agent_proto_msgTypes[86]
+	mi := &file_agent_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4971,7 +5119,7 @@ func (x *ListFirewallRulesRequest) String() string {
 func (*ListFirewallRulesRequest) ProtoMessage() {}
 
 func (x *ListFirewallRulesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[86]
+	mi := &file_agent_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4991,7 +5139,7 @@ type ListFirewallRulesReply struct {
 
 func (x *ListFirewallRulesReply) Reset() {
 	*x = ListFirewallRulesReply{}
-	mi := &file_agent_proto_msgTypes[87]
+	mi := &file_agent_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5003,7 +5151,7 @@ func (x *ListFirewallRulesReply) String() string {
 func (*ListFirewallRulesReply) ProtoMessage() {}
 
 func (x *ListFirewallRulesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[87]
+	mi := &file_agent_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5029,7 +5177,7 @@ type AddFirewallRuleReply struct {
 
 func (x *AddFirewallRuleReply) Reset() {
 	*x = AddFirewallRuleReply{}
-	mi := &file_agent_proto_msgTypes[88]
+	mi := &file_agent_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5041,7 +5189,7 @@ func (x *AddFirewallRuleReply) String() string {
 func (*AddFirewallRuleReply) ProtoMessage() {}
 
 func (x *AddFirewallRuleReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[88]
+	mi := &file_agent_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5061,7 +5209,7 @@ type RemoveFirewallRuleRequest struct {
 
 func (x *RemoveFirewallRuleRequest) Reset() {
 	*x = RemoveFirewallRuleRequest{}
-	mi := &file_agent_proto_msgTypes[89]
+	mi := &file_agent_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5073,7 +5221,7 @@ func (x *RemoveFirewallRuleRequest) String() string {
 func (*RemoveFirewallRuleRequest) ProtoMessage() {}
 
 func (x *RemoveFirewallRuleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[89]
+	mi := &file_agent_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5099,7 +5247,7 @@ type RemoveFirewallRuleReply struct {
 
 func (x *RemoveFirewallRuleReply) Reset() {
 	*x = RemoveFirewallRuleReply{}
-	mi := &file_agent_proto_msgTypes[90]
+	mi := &file_agent_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5111,7 +5259,7 @@ func (x *RemoveFirewallRuleReply) String() string {
 func (*RemoveFirewallRuleReply) ProtoMessage() {}
 
 func (x *RemoveFirewallRuleReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[90]
+	mi := &file_agent_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5132,7 +5280,7 @@ type EnableFirewallGroupRequest struct {
 
 func (x *EnableFirewallGroupRequest) Reset() {
 	*x = EnableFirewallGroupRequest{}
-	mi := &file_agent_proto_msgTypes[91]
+	mi := &file_agent_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5144,7 +5292,7 @@ func (x *EnableFirewallGroupRequest) String() string {
 func (*EnableFirewallGroupRequest) ProtoMessage() {}
 
 func (x *EnableFirewallGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[91]
+	mi := &file_agent_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5177,7 +5325,7 @@ type EnableFirewallGroupReply struct {
 
 func (x *EnableFirewallGroupReply) Reset() {
 	*x = EnableFirewallGroupReply{}
-	mi := &file_agent_proto_msgTypes[92]
+	mi := &file_agent_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5189,7 +5337,7 @@ func (x *EnableFirewallGroupReply) String() string {
 func (*EnableFirewallGroupReply) ProtoMessage() {}
 
 func (x *EnableFirewallGroupReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[92]
+	mi := &file_agent_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5210,7 +5358,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_agent_proto_msgTypes[93]
+	mi := &file_agent_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5222,7 +5370,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[93]
+	mi := &file_agent_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5260,7 +5408,7 @@ type ReachReply struct {
 
 func (x *ReachReply) Reset() {
 	*x = ReachReply{}
-	mi := &file_agent_proto_msgTypes[94]
+	mi := &file_agent_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5272,7 +5420,7 @@ func (x *ReachReply) String() string {
 func (*ReachReply) ProtoMessage() {}
 
 func (x *ReachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[94]
+	mi := &file_agent_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5327,7 +5475,7 @@ type ResolveRequest struct {
 
 func (x *ResolveRequest) Reset() {
 	*x = ResolveRequest{}
-	mi := &file_agent_proto_msgTypes[95]
+	mi := &file_agent_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5339,7 +5487,7 @@ func (x *ResolveRequest) String() string {
 func (*ResolveRequest) ProtoMessage() {}
 
 func (x *ResolveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[95]
+	mi := &file_agent_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5366,7 +5514,7 @@ type ResolveReply struct {
 
 func (x *ResolveReply) Reset() {
 	*x = ResolveReply{}
-	mi := &file_agent_proto_msgTypes[96]
+	mi := &file_agent_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5378,7 +5526,7 @@ func (x *ResolveReply) String() string {
 func (*ResolveReply) ProtoMessage() {}
 
 func (x *ResolveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[96]
+	mi := &file_agent_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5405,7 +5553,7 @@ type HTTPGetRequest struct {
 
 func (x *HTTPGetRequest) Reset() {
 	*x = HTTPGetRequest{}
-	mi := &file_agent_proto_msgTypes[97]
+	mi := &file_agent_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5417,7 +5565,7 @@ func (x *HTTPGetRequest) String() string {
 func (*HTTPGetRequest) ProtoMessage() {}
 
 func (x *HTTPGetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[97]
+	mi := &file_agent_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5445,7 +5593,7 @@ type HTTPGetReply struct {
 
 func (x *HTTPGetReply) Reset() {
 	*x = HTTPGetReply{}
-	mi := &file_agent_proto_msgTypes[98]
+	mi := &file_agent_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5457,7 +5605,7 @@ func (x *HTTPGetReply) String() string {
 func (*HTTPGetReply) ProtoMessage() {}
 
 func (x *HTTPGetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[98]
+	mi := &file_agent_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5490,7 +5638,7 @@ type ListenersRequest struct {
 
 func (x *ListenersRequest) Reset() {
 	*x = ListenersRequest{}
-	mi := &file_agent_proto_msgTypes[99]
+	mi := &file_agent_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5502,7 +5650,7 @@ func (x *ListenersRequest) String() string {
 func (*ListenersRequest) ProtoMessage() {}
 
 func (x *ListenersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[99]
+	mi := &file_agent_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5522,7 +5670,7 @@ type ListenersReply struct {
 
 func (x *ListenersReply) Reset() {
 	*x = ListenersReply{}
-	mi := &file_agent_proto_msgTypes[100]
+	mi := &file_agent_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5534,7 +5682,7 @@ func (x *ListenersReply) String() string {
 func (*ListenersReply) ProtoMessage() {}
 
 func (x *ListenersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[100]
+	mi := &file_agent_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5565,7 +5713,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_agent_proto_msgTypes[101]
+	mi := &file_agent_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5577,7 +5725,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[101]
+	mi := &file_agent_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5632,7 +5780,7 @@ type CRIVersionRequest struct {
 
 func (x *CRIVersionRequest) Reset() {
 	*x = CRIVersionRequest{}
-	mi := &file_agent_proto_msgTypes[102]
+	mi := &file_agent_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5644,7 +5792,7 @@ func (x *CRIVersionRequest) String() string {
 func (*CRIVersionRequest) ProtoMessage() {}
 
 func (x *CRIVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[102]
+	mi := &file_agent_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5673,7 +5821,7 @@ type CRIVersionReply struct {
 
 func (x *CRIVersionReply) Reset() {
 	*x = CRIVersionReply{}
-	mi := &file_agent_proto_msgTypes[103]
+	mi := &file_agent_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5685,7 +5833,7 @@ func (x *CRIVersionReply) String() string {
 func (*CRIVersionReply) ProtoMessage() {}
 
 func (x *CRIVersionReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[103]
+	mi := &file_agent_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5727,7 +5875,7 @@ type CRIStatusRequest struct {
 
 func (x *CRIStatusRequest) Reset() {
 	*x = CRIStatusRequest{}
-	mi := &file_agent_proto_msgTypes[104]
+	mi := &file_agent_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5739,7 +5887,7 @@ func (x *CRIStatusRequest) String() string {
 func (*CRIStatusRequest) ProtoMessage() {}
 
 func (x *CRIStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[104]
+	mi := &file_agent_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5773,7 +5921,7 @@ type CRIStatusReply struct {
 
 func (x *CRIStatusReply) Reset() {
 	*x = CRIStatusReply{}
-	mi := &file_agent_proto_msgTypes[105]
+	mi := &file_agent_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5785,7 +5933,7 @@ func (x *CRIStatusReply) String() string {
 func (*CRIStatusReply) ProtoMessage() {}
 
 func (x *CRIStatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[105]
+	mi := &file_agent_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5813,7 +5961,7 @@ type PipeRequest struct {
 
 func (x *PipeRequest) Reset() {
 	*x = PipeRequest{}
-	mi := &file_agent_proto_msgTypes[106]
+	mi := &file_agent_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5825,7 +5973,7 @@ func (x *PipeRequest) String() string {
 func (*PipeRequest) ProtoMessage() {}
 
 func (x *PipeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[106]
+	mi := &file_agent_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5859,7 +6007,7 @@ type PipeReply struct {
 
 func (x *PipeReply) Reset() {
 	*x = PipeReply{}
-	mi := &file_agent_proto_msgTypes[107]
+	mi := &file_agent_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5871,7 +6019,7 @@ func (x *PipeReply) String() string {
 func (*PipeReply) ProtoMessage() {}
 
 func (x *PipeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[107]
+	mi := &file_agent_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5899,7 +6047,7 @@ type ConnectRequest struct {
 
 func (x *ConnectRequest) Reset() {
 	*x = ConnectRequest{}
-	mi := &file_agent_proto_msgTypes[108]
+	mi := &file_agent_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5911,7 +6059,7 @@ func (x *ConnectRequest) String() string {
 func (*ConnectRequest) ProtoMessage() {}
 
 func (x *ConnectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[108]
+	mi := &file_agent_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5946,7 +6094,7 @@ type ConnectReply struct {
 
 func (x *ConnectReply) Reset() {
 	*x = ConnectReply{}
-	mi := &file_agent_proto_msgTypes[109]
+	mi := &file_agent_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5958,7 +6106,7 @@ func (x *ConnectReply) String() string {
 func (*ConnectReply) ProtoMessage() {}
 
 func (x *ConnectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[109]
+	mi := &file_agent_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5992,7 +6140,7 @@ type InspectRequest struct {
 
 func (x *InspectRequest) Reset() {
 	*x = InspectRequest{}
-	mi := &file_agent_proto_msgTypes[110]
+	mi := &file_agent_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6004,7 +6152,7 @@ func (x *InspectRequest) String() string {
 func (*InspectRequest) ProtoMessage() {}
 
 func (x *InspectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[110]
+	mi := &file_agent_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6036,7 +6184,7 @@ type InspectComponent struct {
 
 func (x *InspectComponent) Reset() {
 	*x = InspectComponent{}
-	mi := &file_agent_proto_msgTypes[111]
+	mi := &file_agent_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6048,7 +6196,7 @@ func (x *InspectComponent) String() string {
 func (*InspectComponent) ProtoMessage() {}
 
 func (x *InspectComponent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[111]
+	mi := &file_agent_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6098,7 +6246,7 @@ type InspectReply struct {
 
 func (x *InspectReply) Reset() {
 	*x = InspectReply{}
-	mi := &file_agent_proto_msgTypes[112]
+	mi := &file_agent_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6110,7 +6258,7 @@ func (x *InspectReply) String() string {
 func (*InspectReply) ProtoMessage() {}
 
 func (x *InspectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[112]
+	mi := &file_agent_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6170,7 +6318,7 @@ type ComponentState struct {
 
 func (x *ComponentState) Reset() {
 	*x = ComponentState{}
-	mi := &file_agent_proto_msgTypes[113]
+	mi := &file_agent_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6182,7 +6330,7 @@ func (x *ComponentState) String() string {
 func (*ComponentState) ProtoMessage() {}
 
 func (x *ComponentState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[113]
+	mi := &file_agent_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6327,7 +6475,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_agent_proto_msgTypes[114]
+	mi := &file_agent_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6339,7 +6487,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[114]
+	mi := &file_agent_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6406,7 +6554,7 @@ type Transaction struct {
 
 func (x *Transaction) Reset() {
 	*x = Transaction{}
-	mi := &file_agent_proto_msgTypes[115]
+	mi := &file_agent_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6418,7 +6566,7 @@ func (x *Transaction) String() string {
 func (*Transaction) ProtoMessage() {}
 
 func (x *Transaction) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[115]
+	mi := &file_agent_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6481,7 +6629,7 @@ type SwapPlan struct {
 
 func (x *SwapPlan) Reset() {
 	*x = SwapPlan{}
-	mi := &file_agent_proto_msgTypes[116]
+	mi := &file_agent_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6493,7 +6641,7 @@ func (x *SwapPlan) String() string {
 func (*SwapPlan) ProtoMessage() {}
 
 func (x *SwapPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[116]
+	mi := &file_agent_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6541,7 +6689,7 @@ type SwapComponent struct {
 
 func (x *SwapComponent) Reset() {
 	*x = SwapComponent{}
-	mi := &file_agent_proto_msgTypes[117]
+	mi := &file_agent_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6553,7 +6701,7 @@ func (x *SwapComponent) String() string {
 func (*SwapComponent) ProtoMessage() {}
 
 func (x *SwapComponent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[117]
+	mi := &file_agent_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6659,7 +6807,7 @@ type Health struct {
 
 func (x *Health) Reset() {
 	*x = Health{}
-	mi := &file_agent_proto_msgTypes[118]
+	mi := &file_agent_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6671,7 +6819,7 @@ func (x *Health) String() string {
 func (*Health) ProtoMessage() {}
 
 func (x *Health) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[118]
+	mi := &file_agent_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6717,7 +6865,7 @@ type SwapEvent struct {
 
 func (x *SwapEvent) Reset() {
 	*x = SwapEvent{}
-	mi := &file_agent_proto_msgTypes[119]
+	mi := &file_agent_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6729,7 +6877,7 @@ func (x *SwapEvent) String() string {
 func (*SwapEvent) ProtoMessage() {}
 
 func (x *SwapEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[119]
+	mi := &file_agent_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6795,7 +6943,7 @@ type SwapOutcome struct {
 
 func (x *SwapOutcome) Reset() {
 	*x = SwapOutcome{}
-	mi := &file_agent_proto_msgTypes[120]
+	mi := &file_agent_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6807,7 +6955,7 @@ func (x *SwapOutcome) String() string {
 func (*SwapOutcome) ProtoMessage() {}
 
 func (x *SwapOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[120]
+	mi := &file_agent_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6870,7 +7018,7 @@ type ComponentOutcome struct {
 
 func (x *ComponentOutcome) Reset() {
 	*x = ComponentOutcome{}
-	mi := &file_agent_proto_msgTypes[121]
+	mi := &file_agent_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6882,7 +7030,7 @@ func (x *ComponentOutcome) String() string {
 func (*ComponentOutcome) ProtoMessage() {}
 
 func (x *ComponentOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[121]
+	mi := &file_agent_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6950,7 +7098,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_agent_proto_msgTypes[122]
+	mi := &file_agent_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6962,7 +7110,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[122]
+	mi := &file_agent_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6982,7 +7130,7 @@ type AcknowledgeRequest struct {
 
 func (x *AcknowledgeRequest) Reset() {
 	*x = AcknowledgeRequest{}
-	mi := &file_agent_proto_msgTypes[123]
+	mi := &file_agent_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6994,7 +7142,7 @@ func (x *AcknowledgeRequest) String() string {
 func (*AcknowledgeRequest) ProtoMessage() {}
 
 func (x *AcknowledgeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[123]
+	mi := &file_agent_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7020,7 +7168,7 @@ type AcknowledgeReply struct {
 
 func (x *AcknowledgeReply) Reset() {
 	*x = AcknowledgeReply{}
-	mi := &file_agent_proto_msgTypes[124]
+	mi := &file_agent_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7032,7 +7180,7 @@ func (x *AcknowledgeReply) String() string {
 func (*AcknowledgeReply) ProtoMessage() {}
 
 func (x *AcknowledgeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[124]
+	mi := &file_agent_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7297,7 +7445,14 @@ const file_agent_proto_rawDesc = "" +
 	"\x0fSetHostsRequest\x123\n" +
 	"\aentries\x18\x01 \x03(\v2\x19.swdt.agent.v1.HostsEntryR\aentries\")\n" +
 	"\rSetHostsReply\x12\x18\n" +
-	"\achanged\x18\x01 \x01(\bR\achanged\"\xdb\x02\n" +
+	"\achanged\x18\x01 \x01(\bR\achanged\"\x12\n" +
+	"\x10ListRootsRequest\"(\n" +
+	"\x0eListRootsReply\x12\x16\n" +
+	"\x06sha256\x18\x01 \x03(\tR\x06sha256\">\n" +
+	"\x12ChangeRootsRequest\x12\x10\n" +
+	"\x03add\x18\x01 \x03(\fR\x03add\x12\x16\n" +
+	"\x06remove\x18\x02 \x03(\tR\x06remove\"\x12\n" +
+	"\x10ChangeRootsReply\"\xdb\x02\n" +
 	"\aProcess\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\rR\x03pid\x12\x1d\n" +
 	"\n" +
@@ -7635,12 +7790,14 @@ const file_agent_proto_rawDesc = "" +
 	"\n" +
 	"MakeFolder\x12 .swdt.agent.v1.MakeFolderRequest\x1a\x1e.swdt.agent.v1.MakeFolderReply\x12B\n" +
 	"\x06GetACL\x12\x1c.swdt.agent.v1.GetACLRequest\x1a\x1a.swdt.agent.v1.GetACLReply\x12B\n" +
-	"\x06SetACL\x12\x1c.swdt.agent.v1.SetACLRequest\x1a\x1a.swdt.agent.v1.SetACLReply2\xd6\x02\n" +
+	"\x06SetACL\x12\x1c.swdt.agent.v1.SetACLRequest\x1a\x1a.swdt.agent.v1.SetACLReply2\xf6\x03\n" +
 	"\bSettings\x12Z\n" +
 	"\x0eGetEnvironment\x12$.swdt.agent.v1.GetEnvironmentRequest\x1a\".swdt.agent.v1.GetEnvironmentReply\x12Z\n" +
 	"\x0eSetEnvironment\x12$.swdt.agent.v1.SetEnvironmentRequest\x1a\".swdt.agent.v1.SetEnvironmentReply\x12H\n" +
 	"\bGetHosts\x12\x1e.swdt.agent.v1.GetHostsRequest\x1a\x1c.swdt.agent.v1.GetHostsReply\x12H\n" +
-	"\bSetHosts\x12\x1e.swdt.agent.v1.SetHostsRequest\x1a\x1c.swdt.agent.v1.SetHostsReply2\xc7\x02\n" +
+	"\bSetHosts\x12\x1e.swdt.agent.v1.SetHostsRequest\x1a\x1c.swdt.agent.v1.SetHostsReply\x12K\n" +
+	"\tListRoots\x12\x1f.swdt.agent.v1.ListRootsRequest\x1a\x1d.swdt.agent.v1.ListRootsReply\x12Q\n" +
+	"\vChangeRoots\x12!.swdt.agent.v1.ChangeRootsRequest\x1a\x1f.swdt.agent.v1.ChangeRootsReply2\xc7\x02\n" +
 	"\tProcesses\x12N\n" +
 	"\x04List\x12#.swdt.agent.v1.ListProcessesRequest\x1a!.swdt.agent.v1.ListProcessesReply\x12J\n" +
 	"\x04Kill\x12!.swdt.agent.v1.KillProcessRequest\x1a\x1f.swdt.agent.v1.KillProcessReply\x12_\n" +
@@ -7676,7 +7833,7 @@ var (
 )
 
 var file_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 125)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 129)
 var file_agent_proto_goTypes = []any{
 	(Simulation)(0),                    // 0: swdt.agent.v1.Simulation
 	(ServiceState)(0),                  // 1: swdt.agent.v1.ServiceState
@@ -7757,147 +7914,151 @@ var file_agent_proto_goTypes = []any{
 	(*GetHostsReply)(nil),              // 76: swdt.agent.v1.GetHostsReply
 	(*SetHostsRequest)(nil),            // 77: swdt.agent.v1.SetHostsRequest
 	(*SetHostsReply)(nil),              // 78: swdt.agent.v1.SetHostsReply
-	(*Process)(nil),                    // 79: swdt.agent.v1.Process
-	(*ListProcessesRequest)(nil),       // 80: swdt.agent.v1.ListProcessesRequest
-	(*ListProcessesReply)(nil),         // 81: swdt.agent.v1.ListProcessesReply
-	(*ProcessEnvironmentRequest)(nil),  // 82: swdt.agent.v1.ProcessEnvironmentRequest
-	(*ProcessEnvironmentReply)(nil),    // 83: swdt.agent.v1.ProcessEnvironmentReply
-	(*KillProcessRequest)(nil),         // 84: swdt.agent.v1.KillProcessRequest
-	(*KillProcessReply)(nil),           // 85: swdt.agent.v1.KillProcessReply
-	(*RunRequest)(nil),                 // 86: swdt.agent.v1.RunRequest
-	(*RunCommand)(nil),                 // 87: swdt.agent.v1.RunCommand
-	(*TerminalSize)(nil),               // 88: swdt.agent.v1.TerminalSize
-	(*RunReply)(nil),                   // 89: swdt.agent.v1.RunReply
-	(*Feature)(nil),                    // 90: swdt.agent.v1.Feature
-	(*GetFeaturesRequest)(nil),         // 91: swdt.agent.v1.GetFeaturesRequest
-	(*FeaturesReply)(nil),              // 92: swdt.agent.v1.FeaturesReply
-	(*SetFeatureRequest)(nil),          // 93: swdt.agent.v1.SetFeatureRequest
-	(*SetFeatureReply)(nil),            // 94: swdt.agent.v1.SetFeatureReply
-	(*FirewallRule)(nil),               // 95: swdt.agent.v1.FirewallRule
-	(*ListFirewallRulesRequest)(nil),   // 96: swdt.agent.v1.ListFirewallRulesRequest
-	(*ListFirewallRulesReply)(nil),     // 97: swdt.agent.v1.ListFirewallRulesReply
-	(*AddFirewallRuleReply)(nil),       // 98: swdt.agent.v1.AddFirewallRuleReply
-	(*RemoveFirewallRuleRequest)(nil),  // 99: swdt.agent.v1.RemoveFirewallRuleRequest
-	(*RemoveFirewallRuleReply)(nil),    // 100: swdt.agent.v1.RemoveFirewallRuleReply
-	(*EnableFirewallGroupRequest)(nil), // 101: swdt.agent.v1.EnableFirewallGroupRequest
-	(*EnableFirewallGroupReply)(nil),   // 102: swdt.agent.v1.EnableFirewallGroupReply
-	(*ReachRequest)(nil),               // 103: swdt.agent.v1.ReachRequest
-	(*ReachReply)(nil),                 // 104: swdt.agent.v1.ReachReply
-	(*ResolveRequest)(nil),             // 105: swdt.agent.v1.ResolveRequest
-	(*ResolveReply)(nil),               // 106: swdt.agent.v1.ResolveReply
-	(*HTTPGetRequest)(nil),             // 107: swdt.agent.v1.HTTPGetRequest
-	(*HTTPGetReply)(nil),               // 108: swdt.agent.v1.HTTPGetReply
-	(*ListenersRequest)(nil),           // 109: swdt.agent.v1.ListenersRequest
-	(*ListenersReply)(nil),             // 110: swdt.agent.v1.ListenersReply
-	(*Listener)(nil),                   // 111: swdt.agent.v1.Listener
-	(*CRIVersionRequest)(nil),          // 112: swdt.agent.v1.CRIVersionRequest
-	(*CRIVersionReply)(nil),            // 113: swdt.agent.v1.CRIVersionReply
-	(*CRIStatusRequest)(nil),           // 114: swdt.agent.v1.CRIStatusRequest
-	(*CRIStatusReply)(nil),             // 115: swdt.agent.v1.CRIStatusReply
-	(*PipeRequest)(nil),                // 116: swdt.agent.v1.PipeRequest
-	(*PipeReply)(nil),                  // 117: swdt.agent.v1.PipeReply
-	(*ConnectRequest)(nil),             // 118: swdt.agent.v1.ConnectRequest
-	(*ConnectReply)(nil),               // 119: swdt.agent.v1.ConnectReply
-	(*InspectRequest)(nil),             // 120: swdt.agent.v1.InspectRequest
-	(*InspectComponent)(nil),           // 121: swdt.agent.v1.InspectComponent
-	(*InspectReply)(nil),               // 122: swdt.agent.v1.InspectReply
-	(*ComponentState)(nil),             // 123: swdt.agent.v1.ComponentState
-	(*Image)(nil),                      // 124: swdt.agent.v1.Image
-	(*Transaction)(nil),                // 125: swdt.agent.v1.Transaction
-	(*SwapPlan)(nil),                   // 126: swdt.agent.v1.SwapPlan
-	(*SwapComponent)(nil),              // 127: swdt.agent.v1.SwapComponent
-	(*Health)(nil),                     // 128: swdt.agent.v1.Health
-	(*SwapEvent)(nil),                  // 129: swdt.agent.v1.SwapEvent
-	(*SwapOutcome)(nil),                // 130: swdt.agent.v1.SwapOutcome
-	(*ComponentOutcome)(nil),           // 131: swdt.agent.v1.ComponentOutcome
-	(*ResumeRequest)(nil),              // 132: swdt.agent.v1.ResumeRequest
-	(*AcknowledgeRequest)(nil),         // 133: swdt.agent.v1.AcknowledgeRequest
-	(*AcknowledgeReply)(nil),           // 134: swdt.agent.v1.AcknowledgeReply
-	(*durationpb.Duration)(nil),        // 135: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),      // 136: google.protobuf.Timestamp
+	(*ListRootsRequest)(nil),           // 79: swdt.agent.v1.ListRootsRequest
+	(*ListRootsReply)(nil),             // 80: swdt.agent.v1.ListRootsReply
+	(*ChangeRootsRequest)(nil),         // 81: swdt.agent.v1.ChangeRootsRequest
+	(*ChangeRootsReply)(nil),           // 82: swdt.agent.v1.ChangeRootsReply
+	(*Process)(nil),                    // 83: swdt.agent.v1.Process
+	(*ListProcessesRequest)(nil),       // 84: swdt.agent.v1.ListProcessesRequest
+	(*ListProcessesReply)(nil),         // 85: swdt.agent.v1.ListProcessesReply
+	(*ProcessEnvironmentRequest)(nil),  // 86: swdt.agent.v1.ProcessEnvironmentRequest
+	(*ProcessEnvironmentReply)(nil),    // 87: swdt.agent.v1.ProcessEnvironmentReply
+	(*KillProcessRequest)(nil),         // 88: swdt.agent.v1.KillProcessRequest
+	(*KillProcessReply)(nil),           // 89: swdt.agent.v1.KillProcessReply
+	(*RunRequest)(nil),                 // 90: swdt.agent.v1.RunRequest
+	(*RunCommand)(nil),                 // 91: swdt.agent.v1.RunCommand
+	(*TerminalSize)(nil),               // 92: swdt.agent.v1.TerminalSize
+	(*RunReply)(nil),                   // 93: swdt.agent.v1.RunReply
+	(*Feature)(nil),                    // 94: swdt.agent.v1.Feature
+	(*GetFeaturesRequest)(nil),         // 95: swdt.agent.v1.GetFeaturesRequest
+	(*FeaturesReply)(nil),              // 96: swdt.agent.v1.FeaturesReply
+	(*SetFeatureRequest)(nil),          // 97: swdt.agent.v1.SetFeatureRequest
+	(*SetFeatureReply)(nil),            // 98: swdt.agent.v1.SetFeatureReply
+	(*FirewallRule)(nil),               // 99: swdt.agent.v1.FirewallRule
+	(*ListFirewallRulesRequest)(nil),   // 100: swdt.agent.v1.ListFirewallRulesRequest
+	(*ListFirewallRulesReply)(nil),     // 101: swdt.agent.v1.ListFirewallRulesReply
+	(*AddFirewallRuleReply)(nil),       // 102: swdt.agent.v1.AddFirewallRuleReply
+	(*RemoveFirewallRuleRequest)(nil),  // 103: swdt.agent.v1.RemoveFirewallRuleRequest
+	(*RemoveFirewallRuleReply)(nil),    // 104: swdt.agent.v1.RemoveFirewallRuleReply
+	(*EnableFirewallGroupRequest)(nil), // 105: swdt.agent.v1.EnableFirewallGroupRequest
+	(*EnableFirewallGroupReply)(nil),   // 106: swdt.agent.v1.EnableFirewallGroupReply
+	(*ReachRequest)(nil),               // 107: swdt.agent.v1.ReachRequest
+	(*ReachReply)(nil),                 // 108: swdt.agent.v1.ReachReply
+	(*ResolveRequest)(nil),             // 109: swdt.agent.v1.ResolveRequest
+	(*ResolveReply)(nil),               // 110: swdt.agent.v1.ResolveReply
+	(*HTTPGetRequest)(nil),             // 111: swdt.agent.v1.HTTPGetRequest
+	(*HTTPGetReply)(nil),               // 112: swdt.agent.v1.HTTPGetReply
+	(*ListenersRequest)(nil),           // 113: swdt.agent.v1.ListenersRequest
+	(*ListenersReply)(nil),             // 114: swdt.agent.v1.ListenersReply
+	(*Listener)(nil),                   // 115: swdt.agent.v1.Listener
+	(*CRIVersionRequest)(nil),          // 116: swdt.agent.v1.CRIVersionRequest
+	(*CRIVersionReply)(nil),            // 117: swdt.agent.v1.CRIVersionReply
+	(*CRIStatusRequest)(nil),           // 118: swdt.agent.v1.CRIStatusRequest
+	(*CRIStatusReply)(nil),             // 119: swdt.agent.v1.CRIStatusReply
+	(*PipeRequest)(nil),                // 120: swdt.agent.v1.PipeRequest
+	(*PipeReply)(nil),                  // 121: swdt.agent.v1.PipeReply
+	(*ConnectRequest)(nil),             // 122: swdt.agent.v1.ConnectRequest
+	(*ConnectReply)(nil),               // 123: swdt.agent.v1.ConnectReply
+	(*InspectRequest)(nil),             // 124: swdt.agent.v1.InspectRequest
+	(*InspectComponent)(nil),           // 125: swdt.agent.v1.InspectComponent
+	(*InspectReply)(nil),               // 126: swdt.agent.v1.InspectReply
+	(*ComponentState)(nil),             // 127: swdt.agent.v1.ComponentState
+	(*Image)(nil),                      // 128: swdt.agent.v1.Image
+	(*Transaction)(nil),                // 129: swdt.agent.v1.Transaction
+	(*SwapPlan)(nil),                   // 130: swdt.agent.v1.SwapPlan
+	(*SwapComponent)(nil),              // 131: swdt.agent.v1.SwapComponent
+	(*Health)(nil),                     // 132: swdt.agent.v1.Health
+	(*SwapEvent)(nil),                  // 133: swdt.agent.v1.SwapEvent
+	(*SwapOutcome)(nil),                // 134: swdt.agent.v1.SwapOutcome
+	(*ComponentOutcome)(nil),           // 135: swdt.agent.v1.ComponentOutcome
+	(*ResumeRequest)(nil),              // 136: swdt.agent.v1.ResumeRequest
+	(*AcknowledgeRequest)(nil),         // 137: swdt.agent.v1.AcknowledgeRequest
+	(*AcknowledgeReply)(nil),           // 138: swdt.agent.v1.AcknowledgeReply
+	(*durationpb.Duration)(nil),        // 139: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),      // 140: google.protobuf.Timestamp
 }
 var file_agent_proto_depIdxs = []int32{
-	135, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
+	139, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
 	0,   // 1: swdt.agent.v1.FactsReply.simulated:type_name -> swdt.agent.v1.Simulation
-	136, // 2: swdt.agent.v1.FactsReply.time:type_name -> google.protobuf.Timestamp
+	140, // 2: swdt.agent.v1.FactsReply.time:type_name -> google.protobuf.Timestamp
 	1,   // 3: swdt.agent.v1.ServiceStatus.state:type_name -> swdt.agent.v1.ServiceState
-	136, // 4: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
-	135, // 5: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
-	135, // 6: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
+	140, // 4: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
+	139, // 5: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
+	139, // 6: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
 	20,  // 7: swdt.agent.v1.Recovery.actions:type_name -> swdt.agent.v1.RecoveryAction
 	3,   // 8: swdt.agent.v1.RecoveryAction.kind:type_name -> swdt.agent.v1.RecoveryKind
-	135, // 9: swdt.agent.v1.RecoveryAction.after:type_name -> google.protobuf.Duration
+	139, // 9: swdt.agent.v1.RecoveryAction.after:type_name -> google.protobuf.Duration
 	2,   // 10: swdt.agent.v1.ServiceConfig.start_type:type_name -> swdt.agent.v1.StartType
 	19,  // 11: swdt.agent.v1.ServiceConfig.recovery:type_name -> swdt.agent.v1.Recovery
 	18,  // 12: swdt.agent.v1.ListServicesReply.services:type_name -> swdt.agent.v1.ServiceStatus
 	18,  // 13: swdt.agent.v1.ServiceReply.status:type_name -> swdt.agent.v1.ServiceStatus
 	21,  // 14: swdt.agent.v1.ServiceReply.config:type_name -> swdt.agent.v1.ServiceConfig
 	26,  // 15: swdt.agent.v1.ServiceReply.program:type_name -> swdt.agent.v1.ServiceProgram
-	135, // 16: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
-	135, // 17: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
+	139, // 16: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
+	139, // 17: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
 	32,  // 18: swdt.agent.v1.RegistrySetRequest.value:type_name -> swdt.agent.v1.RegistryValue
 	32,  // 19: swdt.agent.v1.RegistryListReply.values:type_name -> swdt.agent.v1.RegistryValue
-	136, // 20: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
+	140, // 20: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
 	40,  // 21: swdt.agent.v1.ListFilesReply.entries:type_name -> swdt.agent.v1.FileInfo
-	136, // 22: swdt.agent.v1.TailRequest.since:type_name -> google.protobuf.Timestamp
+	140, // 22: swdt.agent.v1.TailRequest.since:type_name -> google.protobuf.Timestamp
 	50,  // 23: swdt.agent.v1.TailRequest.from:type_name -> swdt.agent.v1.TailPlace
 	50,  // 24: swdt.agent.v1.TailRequest.copies:type_name -> swdt.agent.v1.TailPlace
 	4,   // 25: swdt.agent.v1.TailReply.event:type_name -> swdt.agent.v1.TailEvent
 	50,  // 26: swdt.agent.v1.TailReply.place:type_name -> swdt.agent.v1.TailPlace
-	136, // 27: swdt.agent.v1.TailReply.written:type_name -> google.protobuf.Timestamp
+	140, // 27: swdt.agent.v1.TailReply.written:type_name -> google.protobuf.Timestamp
 	52,  // 28: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
-	136, // 29: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
+	140, // 29: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
 	55,  // 30: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
-	136, // 31: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
-	135, // 32: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
+	140, // 31: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
+	139, // 32: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
 	69,  // 33: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
 	69,  // 34: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
 	74,  // 35: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
 	74,  // 36: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
-	136, // 37: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
-	135, // 38: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
-	79,  // 39: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
-	136, // 40: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
+	140, // 37: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
+	139, // 38: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
+	83,  // 39: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
+	140, // 40: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
 	69,  // 41: swdt.agent.v1.ProcessEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
-	87,  // 42: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
-	88,  // 43: swdt.agent.v1.RunRequest.resize:type_name -> swdt.agent.v1.TerminalSize
-	88,  // 44: swdt.agent.v1.RunCommand.terminal:type_name -> swdt.agent.v1.TerminalSize
+	91,  // 42: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
+	92,  // 43: swdt.agent.v1.RunRequest.resize:type_name -> swdt.agent.v1.TerminalSize
+	92,  // 44: swdt.agent.v1.RunCommand.terminal:type_name -> swdt.agent.v1.TerminalSize
 	5,   // 45: swdt.agent.v1.Feature.state:type_name -> swdt.agent.v1.FeatureState
-	90,  // 46: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
-	95,  // 47: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
-	135, // 48: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
+	94,  // 46: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
+	99,  // 47: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
+	139, // 48: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
 	6,   // 49: swdt.agent.v1.ReachReply.outcome:type_name -> swdt.agent.v1.ReachOutcome
-	135, // 50: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
-	111, // 51: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
-	121, // 52: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
-	123, // 53: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
-	125, // 54: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
+	139, // 50: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
+	115, // 51: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
+	125, // 52: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
+	127, // 53: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
+	129, // 54: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
 	11,  // 55: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
 	18,  // 56: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
 	21,  // 57: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
-	124, // 58: swdt.agent.v1.ComponentState.running:type_name -> swdt.agent.v1.Image
-	124, // 59: swdt.agent.v1.ComponentState.starts:type_name -> swdt.agent.v1.Image
+	128, // 58: swdt.agent.v1.ComponentState.running:type_name -> swdt.agent.v1.Image
+	128, // 59: swdt.agent.v1.ComponentState.starts:type_name -> swdt.agent.v1.Image
 	26,  // 60: swdt.agent.v1.ComponentState.program:type_name -> swdt.agent.v1.ServiceProgram
-	136, // 61: swdt.agent.v1.Image.started:type_name -> google.protobuf.Timestamp
-	136, // 62: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
+	140, // 61: swdt.agent.v1.Image.started:type_name -> google.protobuf.Timestamp
+	140, // 62: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
 	7,   // 63: swdt.agent.v1.Transaction.state:type_name -> swdt.agent.v1.SwapState
-	130, // 64: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	127, // 65: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
-	128, // 66: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
-	135, // 67: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
-	135, // 68: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
-	135, // 69: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
-	135, // 70: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
-	136, // 71: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
+	134, // 64: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	131, // 65: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
+	132, // 66: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
+	139, // 67: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
+	139, // 68: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
+	139, // 69: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
+	139, // 70: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
+	140, // 71: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
 	7,   // 72: swdt.agent.v1.SwapEvent.state:type_name -> swdt.agent.v1.SwapState
-	130, // 73: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	134, // 73: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
 	8,   // 74: swdt.agent.v1.SwapOutcome.result:type_name -> swdt.agent.v1.SwapResult
-	131, // 75: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
-	135, // 76: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
+	135, // 75: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
+	139, // 76: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
 	9,   // 77: swdt.agent.v1.ComponentOutcome.action:type_name -> swdt.agent.v1.SwapAction
 	18,  // 78: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
-	135, // 79: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
-	135, // 80: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
+	139, // 79: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
+	139, // 80: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
 	10,  // 81: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
 	12,  // 82: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
 	14,  // 83: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
@@ -7930,84 +8091,88 @@ var file_agent_proto_depIdxs = []int32{
 	72,  // 110: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
 	75,  // 111: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
 	77,  // 112: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
-	80,  // 113: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
-	84,  // 114: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
-	82,  // 115: swdt.agent.v1.Processes.Environment:input_type -> swdt.agent.v1.ProcessEnvironmentRequest
-	86,  // 116: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
-	91,  // 117: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
-	93,  // 118: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
-	96,  // 119: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
-	95,  // 120: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
-	99,  // 121: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
-	101, // 122: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
-	103, // 123: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
-	105, // 124: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
-	107, // 125: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
-	109, // 126: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
-	112, // 127: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
-	114, // 128: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
-	116, // 129: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
-	118, // 130: swdt.agent.v1.Network.Connect:input_type -> swdt.agent.v1.ConnectRequest
-	120, // 131: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
-	126, // 132: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
-	132, // 133: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
-	133, // 134: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
-	11,  // 135: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
-	13,  // 136: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
-	15,  // 137: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
-	17,  // 138: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
-	23,  // 139: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
-	25,  // 140: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
-	25,  // 141: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
-	25,  // 142: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
-	28,  // 143: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
-	25,  // 144: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
-	31,  // 145: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
-	32,  // 146: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
-	35,  // 147: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
-	37,  // 148: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
-	39,  // 149: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
-	40,  // 150: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
-	43,  // 151: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
-	45,  // 152: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
-	47,  // 153: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
-	49,  // 154: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
-	53,  // 155: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
-	56,  // 156: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
-	58,  // 157: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
-	60,  // 158: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
-	62,  // 159: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
-	64,  // 160: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
-	66,  // 161: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
-	68,  // 162: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
-	71,  // 163: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
-	73,  // 164: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
-	76,  // 165: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
-	78,  // 166: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
-	81,  // 167: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
-	85,  // 168: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
-	83,  // 169: swdt.agent.v1.Processes.Environment:output_type -> swdt.agent.v1.ProcessEnvironmentReply
-	89,  // 170: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
-	92,  // 171: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
-	94,  // 172: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
-	97,  // 173: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
-	98,  // 174: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
-	100, // 175: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
-	102, // 176: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
-	104, // 177: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
-	106, // 178: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
-	108, // 179: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
-	110, // 180: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
-	113, // 181: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
-	115, // 182: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
-	117, // 183: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
-	119, // 184: swdt.agent.v1.Network.Connect:output_type -> swdt.agent.v1.ConnectReply
-	122, // 185: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
-	129, // 186: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
-	129, // 187: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
-	134, // 188: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
-	135, // [135:189] is the sub-list for method output_type
-	81,  // [81:135] is the sub-list for method input_type
+	79,  // 113: swdt.agent.v1.Settings.ListRoots:input_type -> swdt.agent.v1.ListRootsRequest
+	81,  // 114: swdt.agent.v1.Settings.ChangeRoots:input_type -> swdt.agent.v1.ChangeRootsRequest
+	84,  // 115: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
+	88,  // 116: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
+	86,  // 117: swdt.agent.v1.Processes.Environment:input_type -> swdt.agent.v1.ProcessEnvironmentRequest
+	90,  // 118: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
+	95,  // 119: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
+	97,  // 120: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
+	100, // 121: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
+	99,  // 122: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
+	103, // 123: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
+	105, // 124: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
+	107, // 125: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
+	109, // 126: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
+	111, // 127: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
+	113, // 128: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
+	116, // 129: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
+	118, // 130: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
+	120, // 131: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
+	122, // 132: swdt.agent.v1.Network.Connect:input_type -> swdt.agent.v1.ConnectRequest
+	124, // 133: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
+	130, // 134: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
+	136, // 135: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
+	137, // 136: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
+	11,  // 137: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
+	13,  // 138: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
+	15,  // 139: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
+	17,  // 140: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
+	23,  // 141: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
+	25,  // 142: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
+	25,  // 143: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
+	25,  // 144: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
+	28,  // 145: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
+	25,  // 146: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
+	31,  // 147: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
+	32,  // 148: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
+	35,  // 149: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
+	37,  // 150: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
+	39,  // 151: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
+	40,  // 152: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
+	43,  // 153: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
+	45,  // 154: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
+	47,  // 155: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
+	49,  // 156: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
+	53,  // 157: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
+	56,  // 158: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
+	58,  // 159: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
+	60,  // 160: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
+	62,  // 161: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
+	64,  // 162: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
+	66,  // 163: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
+	68,  // 164: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
+	71,  // 165: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
+	73,  // 166: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
+	76,  // 167: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
+	78,  // 168: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
+	80,  // 169: swdt.agent.v1.Settings.ListRoots:output_type -> swdt.agent.v1.ListRootsReply
+	82,  // 170: swdt.agent.v1.Settings.ChangeRoots:output_type -> swdt.agent.v1.ChangeRootsReply
+	85,  // 171: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
+	89,  // 172: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
+	87,  // 173: swdt.agent.v1.Processes.Environment:output_type -> swdt.agent.v1.ProcessEnvironmentReply
+	93,  // 174: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
+	96,  // 175: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
+	98,  // 176: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
+	101, // 177: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
+	102, // 178: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
+	104, // 179: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
+	106, // 180: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
+	108, // 181: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
+	110, // 182: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
+	112, // 183: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
+	114, // 184: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
+	117, // 185: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
+	119, // 186: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
+	121, // 187: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
+	123, // 188: swdt.agent.v1.Network.Connect:output_type -> swdt.agent.v1.ConnectReply
+	126, // 189: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
+	133, // 190: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
+	133, // 191: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
+	138, // 192: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
+	137, // [137:193] is the sub-list for method output_type
+	81,  // [81:137] is the sub-list for method input_type
 	81,  // [81:81] is the sub-list for extension type_name
 	81,  // [81:81] is the sub-list for extension extendee
 	0,   // [0:81] is the sub-list for field type_name
@@ -8024,7 +8189,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      10,
-			NumMessages:   125,
+			NumMessages:   129,
 			NumExtensions: 0,
 			NumServices:   10,
 		},

@@ -1385,6 +1385,8 @@ const (
 	Settings_SetEnvironment_FullMethodName = "/swdt.agent.v1.Settings/SetEnvironment"
 	Settings_GetHosts_FullMethodName       = "/swdt.agent.v1.Settings/GetHosts"
 	Settings_SetHosts_FullMethodName       = "/swdt.agent.v1.Settings/SetHosts"
+	Settings_ListRoots_FullMethodName      = "/swdt.agent.v1.Settings/ListRoots"
+	Settings_ChangeRoots_FullMethodName    = "/swdt.agent.v1.Settings/ChangeRoots"
 )
 
 // SettingsClient is the client API for Settings service.
@@ -1399,6 +1401,10 @@ type SettingsClient interface {
 	// SetHosts makes each name resolve to its address and to no other in the hosts
 	// file; it leaves everything else in the file as it is.
 	SetHosts(ctx context.Context, in *SetHostsRequest, opts ...grpc.CallOption) (*SetHostsReply, error)
+	// ListRoots returns the root certificates that the machine's programs trust.
+	ListRoots(ctx context.Context, in *ListRootsRequest, opts ...grpc.CallOption) (*ListRootsReply, error)
+	// ChangeRoots adds root certificates and removes others. It is no error if one of them is as wanted already.
+	ChangeRoots(ctx context.Context, in *ChangeRootsRequest, opts ...grpc.CallOption) (*ChangeRootsReply, error)
 }
 
 type settingsClient struct {
@@ -1449,6 +1455,26 @@ func (c *settingsClient) SetHosts(ctx context.Context, in *SetHostsRequest, opts
 	return out, nil
 }
 
+func (c *settingsClient) ListRoots(ctx context.Context, in *ListRootsRequest, opts ...grpc.CallOption) (*ListRootsReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListRootsReply)
+	err := c.cc.Invoke(ctx, Settings_ListRoots_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *settingsClient) ChangeRoots(ctx context.Context, in *ChangeRootsRequest, opts ...grpc.CallOption) (*ChangeRootsReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ChangeRootsReply)
+	err := c.cc.Invoke(ctx, Settings_ChangeRoots_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // SettingsServer is the server API for Settings service.
 // All implementations must embed UnimplementedSettingsServer
 // for forward compatibility.
@@ -1461,6 +1487,10 @@ type SettingsServer interface {
 	// SetHosts makes each name resolve to its address and to no other in the hosts
 	// file; it leaves everything else in the file as it is.
 	SetHosts(context.Context, *SetHostsRequest) (*SetHostsReply, error)
+	// ListRoots returns the root certificates that the machine's programs trust.
+	ListRoots(context.Context, *ListRootsRequest) (*ListRootsReply, error)
+	// ChangeRoots adds root certificates and removes others. It is no error if one of them is as wanted already.
+	ChangeRoots(context.Context, *ChangeRootsRequest) (*ChangeRootsReply, error)
 	mustEmbedUnimplementedSettingsServer()
 }
 
@@ -1482,6 +1512,12 @@ func (UnimplementedSettingsServer) GetHosts(context.Context, *GetHostsRequest) (
 }
 func (UnimplementedSettingsServer) SetHosts(context.Context, *SetHostsRequest) (*SetHostsReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetHosts not implemented")
+}
+func (UnimplementedSettingsServer) ListRoots(context.Context, *ListRootsRequest) (*ListRootsReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListRoots not implemented")
+}
+func (UnimplementedSettingsServer) ChangeRoots(context.Context, *ChangeRootsRequest) (*ChangeRootsReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method ChangeRoots not implemented")
 }
 func (UnimplementedSettingsServer) mustEmbedUnimplementedSettingsServer() {}
 func (UnimplementedSettingsServer) testEmbeddedByValue()                  {}
@@ -1576,6 +1612,42 @@ func _Settings_SetHosts_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Settings_ListRoots_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListRootsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SettingsServer).ListRoots(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Settings_ListRoots_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SettingsServer).ListRoots(ctx, req.(*ListRootsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Settings_ChangeRoots_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ChangeRootsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SettingsServer).ChangeRoots(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Settings_ChangeRoots_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SettingsServer).ChangeRoots(ctx, req.(*ChangeRootsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Settings_ServiceDesc is the grpc.ServiceDesc for Settings service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1598,6 +1670,14 @@ var Settings_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SetHosts",
 			Handler:    _Settings_SetHosts_Handler,
+		},
+		{
+			MethodName: "ListRoots",
+			Handler:    _Settings_ListRoots_Handler,
+		},
+		{
+			MethodName: "ChangeRoots",
+			Handler:    _Settings_ChangeRoots_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -86,6 +86,8 @@ func rules() map[string]object {
 		"Setup.path":         {"items": object{"type": "string", "pattern": `^([A-Za-z]:[\\/]|%[^%]+%)[^;<>:"|?*]*$`}},
 		"HostsEntry.address": {"type": "string", "pattern": `^[0-9A-Fa-f:.]+(%.+)?$`},
 		"HostsEntry.names":   {"minItems": 1},
+		"RegistryValue":      {"oneOf": []any{object{"required": []string{"dword"}}, object{"required": []string{"string"}}}},
+		"RegistryValue.key":  {"pattern": `^[Hh][Kk][Ll][Mm]\\[^\\]+(\\[^\\]+)+$`},
 
 		"FirewallRule.name":      {"pattern": `^[^"|]+$`},
 		"FirewallRule.direction": choice("in", "out"),

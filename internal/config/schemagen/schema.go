@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
+	"math"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -126,6 +127,8 @@ func (g generator) value(t reflect.Type) object {
 		return object{"type": "boolean"}
 	case reflect.Int:
 		return object{"type": "integer"}
+	case reflect.Uint32:
+		return object{"type": "integer", "minimum": 0, "maximum": math.MaxUint32}
 	case reflect.String:
 		// A value such as version: 1.29 is read as text, exactly as it is written.
 		return object{"type": []string{"string", "number", "boolean"}}

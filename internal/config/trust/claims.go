@@ -40,7 +40,7 @@ func harmless() []string {
 		"spec.kubernetes.version", "spec.kubernetes.kubelet",
 		"spec.kubernetes.containerd.version", "spec.kubernetes.containerd.source", "spec.kubernetes.containerd.sha256",
 		"spec.kubernetes.containerd.config", "spec.kubernetes.containerd.cni", "spec.kubernetes.containerd.logFile",
-		"spec.kubernetes.containerd.logLevel",
+		"spec.kubernetes.containerd.logLevel", "spec.kubernetes.containerd.crictlVersion",
 		"spec.kubernetes.join.nodeName", "spec.kubernetes.join.nodeIP", "spec.kubernetes.join.ignorePreflightErrors",
 		"spec.kubernetes.provisioners.name", "spec.kubernetes.provisioners.version",
 		"spec.kubernetes.provisioners.sourceURL", "spec.kubernetes.provisioners.sha256",
@@ -58,6 +58,7 @@ func onNode() []string {
 	return []string{
 		"spec.setup.enableRDP", "spec.setup.chocoPackages", "spec.setup.features", "spec.setup.hosts",
 		"spec.setup.environment", "spec.setup.path", "spec.setup.firewall",
+		"spec.setup.registry", "spec.setup.automaticUpdates", "spec.setup.defender",
 		"spec.kubernetes.kubelet.extraArgs", "spec.kubernetes.kubelet.configPatch",
 		"spec.kubernetes.kubelet.registerWithTaints", "spec.kubernetes.kubelet.nodeLabels",
 		"spec.kubernetes.provisioners.args", "spec.kubernetes.provisioners.health",

@@ -11,6 +11,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/inspect/hns"
 	"github.com/swdt-dev/swdt/internal/inspect/owners"
+	"github.com/swdt-dev/swdt/internal/join"
 	"github.com/swdt-dev/swdt/internal/join/preflight"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
@@ -84,6 +85,7 @@ type Facts struct {
 	PageFiles  Fact[[]string]                     `json:"pageFiles"`
 	Updates    Fact[Updates]                      `json:"windowsUpdate"`
 	Proxy      Fact[Proxy]                        `json:"proxy"`
+	Roots      Fact[[]join.RootCertificate]       `json:"rootCertificates"` // those that a join has added
 	Ports      Fact[Ports]                        `json:"ports"`
 	Interfaces Fact[[]Interface]                  `json:"interfaces"`
 	Events     Fact[[]Event]                      `json:"events"` // of the last day

@@ -9,6 +9,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
 	"github.com/swdt-dev/swdt/internal/inspect/hns"
 	"github.com/swdt-dev/swdt/internal/inspect/owners"
+	"github.com/swdt-dev/swdt/internal/join"
 	"github.com/swdt-dev/swdt/internal/join/preflight"
 	"github.com/swdt-dev/swdt/internal/platform"
 )
@@ -57,6 +58,7 @@ func addMachine(f *doctor.Facts) {
 	running := map[string]doctor.Proxy{"containerd": proxy, "kubelet": proxy}
 	proxy.Running = running
 	f.Proxy = doctor.Known(proxy)
+	f.Roots = doctor.Known([]join.RootCertificate{{Name: "CN=Company", NotAfter: taken.AddDate(1, 0, 0), Trusted: true}})
 	f.Ports = doctor.Known(doctor.Ports{Excluded: []doctor.PortRange{
 		{First: 5357, Last: 5357}, {First: 10250, Last: 10250, Administered: true}, {First: 49671, Last: 49770},
 	}, DynamicFirst: 34000, DynamicCount: 31536})

@@ -12,6 +12,7 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/join"
 	"github.com/swdt-dev/swdt/internal/join/preflight"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
@@ -51,7 +52,7 @@ func Gather(ctx context.Context, from Sources) (Facts, error) {
 		return g.facts, fmt.Errorf("gather facts of the node: %w", err)
 	}
 	err := g.inParallel(ctx,
-		g.containers, g.listeners, g.firewall, g.defender, g.pageFiles, g.updates, g.proxy, g.ports, g.interfaces,
+		g.containers, g.listeners, g.firewall, g.defender, g.pageFiles, g.updates, g.proxy, g.roots, g.ports, g.interfaces,
 		g.events, g.logs, g.programs, g.kubelet, g.credentials, g.containerd, g.runtime, g.networks, g.orphans,
 		g.aboutCluster)
 	if err != nil {
@@ -193,7 +194,14 @@ func (g *gatherer) pageFiles(ctx context.Context) error {
 	return err
 }
 
-const updatePolicy = `HKLM\SOFTWARE\Policies\Microsoft\Windows\WindowsUpdate\AU`
+// roots compares the root certificates of the join with the machine's store.
+func (g *gatherer) roots(ctx context.Context) error {
+	roots, err := join.RootCertificates(ctx, g.Node)
+	g.facts.Roots = factOf(roots, err)
+	return err
+}
+
+const updatePolicy = v1alpha1.UpdatePolicyKey
 
 // updates reads the policy of Windows Update. Without a policy, updates are automatic.
 func (g *gatherer) updates(ctx context.Context) error {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
@@ -28,7 +29,34 @@ func proxyRules() []Rule {
 			Remedy: "set spec.kubernetes.proxy and run `swdt join`, which restarts containerd and kubelet, or restart Windows", look: lookAtRunningProxies,
 			Link: "https://github.com/containerd/containerd/issues/6609",
 		},
+		{
+			ID: "root-certificates", Title: "the machine trusts the private certification authorities", Severity: finding.Warning,
+			Needs: []string{"rootCertificates"},
+			Means: "containerd verifies registries and proxies by the machine's root certificates: without that of a " +
+				"private registry, pulls of its images fail with `certificate signed by unknown authority`.",
+			Remedy: "correct spec.kubernetes.certificateAuthorities and run `swdt join`, which restarts containerd",
+			look:   lookAtRoots,
+			Link:   "https://learn.microsoft.com/windows/win32/seccrypto/system-store-locations",
+		},
 	}
+}
+
+// lookAtRoots compares the root certificates that a join has added with the machine's store.
+func lookAtRoots(f *Facts) (all []finding.Finding) {
+	const early = 30 * 24 * time.Hour
+	for _, root := range *f.Roots.Value {
+		left := root.NotAfter.Sub(f.Taken)
+		seen := fmt.Sprintf("%s, valid until %s", root.Name, root.NotAfter.UTC().Format(time.RFC3339))
+		switch {
+		case !root.Trusted:
+			all = append(all, finding.New(seen, "%s is no longer among the machine's root certificates", root.Name))
+		case left <= 0:
+			all = append(all, finding.New(seen, "the root certificate %s has expired", root.Name))
+		case left <= early:
+			all = append(all, finding.New(seen, "the root certificate %s expires in %s", root.Name, days(left)).As(finding.Info))
+		}
+	}
+	return all
 }
 
 func lookAtProxy(f *Facts) (all []finding.Finding) {

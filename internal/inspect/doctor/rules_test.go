@@ -98,6 +98,13 @@ func machineFaults() []fault {
 		{"proxy-running", finding.Warning, func(f *doctor.Facts) {
 			f.Proxy.Value.Services = map[string]doctor.Proxy{"kubelet": {HTTPS: "http://new.example", No: "cp.example,.svc"}}
 		}, "kubelet does not run with the proxy that is set"},
+		{"root-certificates", finding.Warning, func(f *doctor.Facts) { (*f.Roots.Value)[0].Trusted = false },
+			"CN=Company is no longer among the machine's root certificates"},
+		{"root-certificates", finding.Warning, func(f *doctor.Facts) { (*f.Roots.Value)[0].NotAfter = taken },
+			"CN=Company has expired"},
+		{"root-certificates", finding.Info, func(f *doctor.Facts) {
+			(*f.Roots.Value)[0].NotAfter = taken.Add(72 * time.Hour)
+		}, "CN=Company expires in 3 days"},
 		{"service-crashes", finding.Error, func(f *doctor.Facts) { add(f.Events.Value, crash(3, "kubelet")...) },
 			"kubelet ended unexpectedly 3 times"},
 		{"service-crashes", finding.Info, func(f *doctor.Facts) { add(f.Events.Value, crash(1, "spooler")...) },

@@ -41,12 +41,13 @@ func lookAtAddress(f *facts) []finding.Finding {
 	own, wanted := f.node.addresses.value, f.spec.Join.NodeIP
 	const without = "without an address of the Node, `kubectl logs` and `exec` fail, and pods that ask for it do not start"
 	if wanted != "" {
-		if len(own) == 0 || slices.Contains(own, wanted) {
+		foreign := slices.DeleteFunc(strings.Split(wanted, ","), func(a string) bool { return slices.Contains(own, a) })
+		if len(own) == 0 || len(foreign) == 0 {
 			return nil
 		}
 		return []finding.Finding{{
 			Severity: finding.Warning, What: "kubelet will refuse spec.kubernetes.join.nodeIP, which is not an address of the " +
-				"machine: " + wanted,
+				"machine: " + strings.Join(foreign, ", "),
 			Evidence: "the machine's: " + strings.Join(own, ", "),
 			Remedy:   "set it to an address of the machine, or remove it; " + without,
 		}}

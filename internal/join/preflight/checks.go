@@ -43,6 +43,7 @@ func nodeChecks() []Check {
 		{"elevated", finding.OnNode, "the user's rights", nil, lookAtRights},
 		{"disk-space", finding.OnNode, "the free disk space", nil, lookAtDisk},
 		{"memory", finding.OnNode, "the memory", nil, lookAtMemory},
+		{"memory-reservation", finding.OnNode, "the memory that pods leave to Windows", needReservation, lookAtReservation},
 		{"pending-reboot", finding.OnNode, "pending reboots", nil, lookAtPendingReboot},
 		{"containers-feature", finding.OnNode, "the Windows feature Containers", needFeatures, lookAtContainers},
 		{"virtualization", finding.OnNode, "Hyper-V, for isolated pods", needFeatures, lookAtVirtualization},

@@ -57,7 +57,7 @@ func healthy() *facts {
 			clock:   factOf(Clock{Ahead: -3 * time.Second, GiveOrTake: 500 * time.Millisecond}, nil),
 			info: factOf(cluster.ClusterInfo{Exists: true, Server: "https://cp.example:6443",
 				CACertHashes: []string{caHash}, Anonymous: true}, nil),
-			kubeletConfig: factOf(cluster.KubeletConfig{Exists: true, Content: "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"}, nil),
+			kubeletConfig: factOf(cluster.KubeletConfig{Exists: true, Content: healthyKubeletConfig}, nil),
 			cni: factOf(cluster.CNI{KubeProxyWindows: []string{"kube-proxy-windows"}, Calico: &cluster.Calico{
 				Operator: true, BGP: "Disabled", WindowsDataplane: "HNS", ServiceCIDRs: []string{"10.96.0.0/12"},
 				StrictAffinity:   true,
@@ -70,6 +70,11 @@ func healthy() *facts {
 		},
 	}
 }
+
+const healthyKubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+systemReserved: {memory: 2Gi}
+`
 
 // kubeletRuns gives the machine a kubelet that swdt installed, with a log runner between
 // the service and the listening process.
@@ -356,9 +361,20 @@ func plantedOnCluster() map[string]planted {
 		"no config in it": {func(f *facts) { f.cluster.kubeletConfig.value.Content = "kind: Other" },
 			[]string{"kubelet-config error: apiVersion: is missing", "kubelet-config error: kind: is not KubeletConfiguration"}},
 		"a text for a number in it": {func(f *facts) { f.cluster.kubeletConfig.value.Content += "maxPods: \"40\"\nmaxPod: 3\n" },
-			[]string{"kubelet-config error: line 3: maxPods", "kubelet-config warning: line 4: maxPod"}},
+			[]string{"kubelet-config error: line 4: maxPods", "kubelet-config warning: line 5: maxPod"}},
 		"no YAML in it": {func(f *facts) { f.cluster.kubeletConfig.value.Content = "\t{" },
 			[]string{"kubelet-config error: yaml"}},
+		"nothing reserved": {unreserved(nil), []string{"memory-reservation info: no memory is reserved"}},
+		"the CPU reserved": {unreserved(func(f *facts) {
+			f.spec.Kubelet.ExtraArgs = map[string]string{"system-reserved": "cpu=500m"}
+			f.spec.Kubelet.ConfigPatch = map[string]any{"kubeReserved": map[string]any{"cpu": "1"}}
+		}), []string{"memory-reservation info: neither systemReserved nor kubeReserved"}},
+		"reserved by a flag": {unreserved(func(f *facts) {
+			f.spec.Kubelet.ExtraArgs = map[string]string{"kube-reserved": "cpu=500m,memory=1Gi"}
+		}), nil},
+		"reserved by a patch": {unreserved(func(f *facts) {
+			f.spec.Kubelet.ConfigPatch = map[string]any{"systemReserved": map[string]any{"memory": "2Gi"}}
+		}), nil},
 		"a Ready namesake": {namesake(func(n *cluster.Node) { n.SystemUUID = "" }),
 			[]string{"node-name error: which is Ready"}},
 		"a dead namesake": {namesake(func(n *cluster.Node) { n.SystemUUID, n.Ready = "", false }),
@@ -502,3 +518,13 @@ func problemIs(p finding.Problem, want string) bool {
 
 // A check whose facts the machine cannot supply is skipped, without a problem. If access to
 // the facts is denied, that is a problem.
+
+// unreserved removes the reservation of memory from the cluster's configuration for kubelet, and makes a change.
+func unreserved(change func(*facts)) func(*facts) {
+	return func(f *facts) {
+		f.cluster.kubeletConfig.value.Content = strings.Replace(healthyKubeletConfig, "systemReserved: {memory: 2Gi}\n", "", 1)
+		if change != nil {
+			change(f)
+		}
+	}
+}

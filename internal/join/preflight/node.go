@@ -18,6 +18,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/join/combination"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/setup"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/word"
 )
@@ -286,24 +287,18 @@ func (l Looker) Defender(ctx context.Context) (d Defender, err error) {
 		return Defender{}, err
 	}
 	d.Protects = status.GetStatus().GetState() == agentv1.ServiceState_SERVICE_STATE_RUNNING
-	for _, key := range []string{
-		`HKLM\SOFTWARE\Microsoft\Windows Defender`, `HKLM\SOFTWARE\Policies\Microsoft\Windows Defender`,
-	} {
+	for _, key := range []string{setup.DefenderKey, setup.DefenderPolicies} {
 		off, err := l.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: key + `\Real-Time Protection`,
 			Name: "DisableRealtimeMonitoring"})
 		if err != nil && !errors.Is(err, fault.ErrNotExist) {
 			return Defender{}, err
 		}
 		d.Protects = d.Protects && off.GetInteger() == 0
-		for _, kind := range []string{"Paths", "Processes"} {
-			list, err := l.Registry.List(ctx, &agentv1.RegistryListRequest{Key: key + `\Exclusions\` + kind})
-			if err != nil && !errors.Is(err, fault.ErrNotExist) {
-				return Defender{}, err
-			}
-			for _, value := range list.GetValues() {
-				d.Exclusions = append(d.Exclusions, value.GetName())
-			}
+		excluded, err := setup.Exclusions(ctx, l.Node, key)
+		if err != nil {
+			return Defender{}, err
 		}
+		d.Exclusions = append(append(d.Exclusions, excluded.ExcludePaths...), excluded.ExcludeProcesses...)
 	}
 	return d, nil
 }

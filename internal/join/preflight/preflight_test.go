@@ -87,7 +87,8 @@ func newPair(t *testing.T, preset simulated.Preset) *pair {
 	p.plant(t, calico)
 	p.open(t, "")
 	p.input.Node = p.node.Node
-	p.input.Spec = v1alpha1.Kubernetes{Version: "v1.36.3"}
+	p.input.Spec = v1alpha1.Kubernetes{Version: "v1.36.3", Kubelet: v1alpha1.Kubelet{
+		ExtraArgs: map[string]string{"system-reserved": "memory=2Gi"}}}
 	return p
 }
 

@@ -85,8 +85,8 @@ func lookAtDefender(f *facts) []finding.Finding {
 		Severity: finding.Warning,
 		What:     "Microsoft Defender scans every file of every image: pulling images and starting pods is slow",
 		Evidence: "real-time protection is on, containerd is not excluded",
-		Remedy: fmt.Sprintf(`in PowerShell on the node: Add-MpPreference -ExclusionProcess '%s' `+
-			`-ExclusionPath 'C:\ProgramData\containerd'`, program),
+		Remedy: fmt.Sprintf(`set spec.setup.defender of the node file and run "swdt setup", or, in PowerShell on the node: `+
+			`Add-MpPreference -ExclusionProcess '%s' -ExclusionPath 'C:\ProgramData\containerd'`, program),
 	}}
 }
 

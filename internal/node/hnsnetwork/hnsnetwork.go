@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +18,10 @@ import (
 )
 
 // Network is a network of the Host Network Service.
-type Network struct{ ID, Name, Type string }
+type Network struct {
+	ID, Name, Type string
+	Subnets        []netip.Prefix
+}
 
 // OfPods reports whether the network is of a type that networks of pods have. nat, ICS, Private and Internal are of
 // Windows itself, Docker and Hyper-V (hcsshim v0.12, hcn/hcnnetwork.go).
@@ -31,9 +35,45 @@ func List(ctx context.Context, n *node.Node) ([]Network, error) {
 	documents, err := objects(ctx, n, agentv1.ComputeKind_COMPUTE_KIND_NETWORKS)
 	var all []Network
 	for _, d := range documents {
-		all = append(all, Network{ID: d.ID, Name: d.Name, Type: d.Type})
+		all = append(all, Network{ID: d.ID, Name: d.Name, Type: d.Type, Subnets: d.subnets()})
 	}
 	return all, err
+}
+
+// Addresses are the addresses of a node's own network stack that belong to networks of the Host Network Service.
+type Addresses struct {
+	subnets   []netip.Prefix // of networks behind the machine
+	endpoints []netip.Addr
+}
+
+// AddressesOf finds these addresses: those in the subnets of Windows' own networks (nat, ICS, Internal, Private), whose
+// adapter is a vEthernet of the machine, and those of endpoints, as a pod network attaches one to the machine. The
+// subnets of networks of pods do not count: an L2 bridge may have the subnet of the machine itself.
+func AddressesOf(ctx context.Context, n *node.Node) (a Addresses, err error) {
+	networks, err := List(ctx, n)
+	if err != nil || len(networks) == 0 {
+		return a, err
+	}
+	for _, network := range networks {
+		if !network.OfPods() {
+			a.subnets = append(a.subnets, network.Subnets...)
+		}
+	}
+	endpoints, err := objects(ctx, n, agentv1.ComputeKind_COMPUTE_KIND_ENDPOINTS)
+	for _, endpoint := range endpoints {
+		for _, c := range endpoint.IPConfigurations {
+			if ip, err := netip.ParseAddr(c.IPAddress); err == nil {
+				a.endpoints = append(a.endpoints, ip)
+			}
+		}
+	}
+	return a, err
+}
+
+// Has reports whether an address is one of them.
+func (a Addresses) Has(ip netip.Addr) bool {
+	return slices.Contains(a.endpoints, ip) ||
+		slices.ContainsFunc(a.subnets, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
 // object has the fields of networks, endpoints and load balancers that decide what belongs together.
@@ -41,6 +81,25 @@ type object struct {
 	ID, Name, Type string
 	Network        string   `json:"HostComputeNetwork"`
 	Endpoints      []string `json:"HostComputeEndpoints"`
+	Ipams          []struct {
+		Subnets []struct {
+			Prefix string `json:"IpAddressPrefix"`
+		}
+	}
+	IPConfigurations []struct {
+		IPAddress string `json:"IpAddress"`
+	} `json:"IpConfigurations"`
+}
+
+func (o object) subnets() (all []netip.Prefix) {
+	for _, ipam := range o.Ipams {
+		for _, subnet := range ipam.Subnets {
+			if prefix, err := netip.ParsePrefix(subnet.Prefix); err == nil {
+				all = append(all, prefix)
+			}
+		}
+	}
+	return all
 }
 
 func objects(ctx context.Context, n *node.Node, kind agentv1.ComputeKind) (all []object, err error) {

@@ -111,6 +111,7 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"HostsEntry.name":               line(shortText),
 		"HostsEntry.address":            line(shortText),
 		"GetHostsReply.entries":         list(1<<18, anything),
+		"ListRootsReply.sha256":         list(1<<14, sha256),
 
 		"Process.pid":                       anything,
 		"Process.parent_pid":                anything,

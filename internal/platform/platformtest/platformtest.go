@@ -107,6 +107,7 @@ func Run(t *testing.T, fixture func(t *testing.T) Fixture) {
 	t.Run("Lock", func(t *testing.T) { testLock(t, fixture) })
 	t.Run("ACL", func(t *testing.T) { testACL(t, fixture) })
 	t.Run("Registry", func(t *testing.T) { testRegistry(t, fixture) })
+	t.Run("Roots", func(t *testing.T) { testRoots(t, fixture) })
 	t.Run("Processes", func(t *testing.T) { testProcesses(t, fixture) })
 	t.Run("Terminal", func(t *testing.T) { testTerminal(t, fixture) })
 	t.Run("Services", func(t *testing.T) { testServices(t, fixture) })

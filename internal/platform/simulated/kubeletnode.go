@@ -304,13 +304,14 @@ func (k *kubeletNode) writeStatus(ctx context.Context, now time.Time) error {
 		},
 		"daemonEndpoints": map[string]any{"kubeletEndpoint": map[string]any{"Port": 10250}},
 	}
-	if address, err := k.address(); err != nil {
+	if addresses, err := k.addresses(); err != nil {
 		k.c.log("E", "Failed to set some node status fields", "err", err.Error(), "node", k.name)
 	} else {
-		status["addresses"] = []any{
-			map[string]any{"type": "InternalIP", "address": address.String()},
-			map[string]any{"type": "Hostname", "address": k.name},
+		var all []any
+		for _, address := range addresses {
+			all = append(all, map[string]any{"type": "InternalIP", "address": address.String()})
 		}
+		status["addresses"] = append(all, map[string]any{"type": "Hostname", "address": k.name})
 	}
 	if err := k.client.do(ctx, http.MethodPatch, k.path()+"/status", strategicPatchType,
 		map[string]any{"status": status}, nil); err != nil {
@@ -383,8 +384,8 @@ func (k *kubeletNode) runPods(ctx context.Context) error {
 		path := "/api/v1/namespaces/" + pod.Metadata.Namespace + "/pods/" + pod.Metadata.Name + "/status"
 		status := map[string]any{"phase": "Running",
 			"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}}
-		if address, err := k.address(); err == nil {
-			status["hostIP"] = address.String()
+		if addresses, err := k.addresses(); err == nil && len(addresses) > 0 {
+			status["hostIP"] = addresses[0].String()
 		}
 		err := k.client.do(ctx, http.MethodPatch, path, strategicPatchType, map[string]any{"status": status}, nil)
 		if err != nil && !isStatus(err, http.StatusNotFound) {

@@ -179,6 +179,11 @@ func runStatements(ctx context.Context, p *Process, script string) int {
 			if code := shell.external(ctx, commandline.Split(line)); code != 0 {
 				return code
 			}
+		case strings.HasSuffix(fold(word), "-mppreference"):
+			if problem := p.setExclusion(word, rest); problem != "" {
+				fmt.Fprintf(p.Stderr, "%s : %s\r\n", word, problem)
+				return 1
+			}
 		default:
 			fmt.Fprintf(p.Stderr, "%s : The simulated Windows has no PowerShell and does not know this statement.\r\n",
 				line)

@@ -138,6 +138,7 @@ func (p *process) platform() *platform.Platform {
 		Machine:   machineView{p},
 		Services:  servicesView{p},
 		Registry:  registryView{p},
+		Roots:     rootsView{p},
 		Files:     filesView{p},
 		Processes: processesView{p},
 		Features:  featuresView{p},

@@ -176,6 +176,8 @@ type Machine struct {
 	pipes     map[string]*pipe     // by lower-case path
 	around    surroundings
 	ip        ipSettings
+	// tamperProtection makes Microsoft Defender ignore changes of its exclusions.
+	tamperProtection bool
 	// alterFacts is the function that SetFacts set; nil: none.
 	alterFacts func(*platform.Facts)
 

@@ -20,6 +20,7 @@ func New() *platform.Platform {
 		Machine:   machine{processes: run, registry: keys},
 		Services:  services{wine: wine},
 		Registry:  keys,
+		Roots:     roots{},
 		Files:     files{},
 		Processes: run,
 		Features:  features{dism: systemFile("dism.exe"), processes: run},

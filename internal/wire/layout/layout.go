@@ -32,6 +32,8 @@ const (
 	// JoinRecord lists the things that `swdt join` put on the machine. `swdt reset` and the next
 	// run of `swdt join` read this list.
 	JoinRecord = Root + `\join.json`
+	// SetupRecord lists what `swdt setup` has changed on the machine and `swdt reset` undoes.
+	SetupRecord = Root + `\setup.json`
 	// KubeletRecord has kubelet's configuration as kubeadm wrote it and kubelet's command line as swdt registered
 	// it, by which an upgrade finds what a user has changed since.
 	KubeletRecord = Root + `\kubelet.json`
