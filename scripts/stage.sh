@@ -225,6 +225,10 @@ stage_oracles() {
 	scripts/oracles.sh
 }
 
+stage_settings() {
+	go -C tools run ./kubesettings -check ../internal/cluster/kubesettings/settings.json
+}
+
 stage_release() {
 	scripts/install-test-deps.sh
 	make --no-print-directory releasetest
