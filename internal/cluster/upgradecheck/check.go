@@ -12,7 +12,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
-// Effect is what happens after the upgrade.
+// Effect describes how a program treats a setting after the upgrade.
 type Effect string
 
 // The effects.
@@ -38,7 +38,7 @@ type Finding struct {
 	Places []Place `json:"places"`
 }
 
-// Target is what the nodes are upgraded to.
+// Target has the versions to which the nodes are upgraded.
 type Target struct {
 	Kubernetes *version.Version // nil: not upgraded
 	Containerd *version.Version // nil: not upgraded

@@ -17,7 +17,7 @@ import (
 const deepest = 64
 
 // Documents reads YAML or JSON: objects of Kubernetes, configuration files, or any other documents in which settings
-// stand in known places. A text that is no YAML, such as a template, is read as a script.
+// are in known places. A text that is no YAML, such as a template, is read as a script.
 func (r *Reader) Documents(text []byte, place Place) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	for {

@@ -125,7 +125,7 @@ func since(s kubesettings.State) string {
 	return minorText(s.Since)
 }
 
-// gateSource returns where a gate's states stand: the pull request if a Windows gate has one, otherwise the file.
+// gateSource returns the source of a gate's states: the pull request if a Windows gate has one, otherwise the file.
 func (c *checking) gateSource(name string) string {
 	requests := map[string]string{"WinDSR": "142125", "WinOverlay": "142125", "WindowsHostNetwork": "142018",
 		"WindowsCPUAndMemoryAffinity": "142500", "DynamicResourceAllocation": "141946", "ExecProbeTimeout": "143335",

@@ -12,7 +12,7 @@ import (
 
 // Script reads a script that starts kubelet or kube-proxy: PowerShell, cmd or sh. It finds gates, and flags that a
 // version of the program has removed. A script has flags of other programs too, so a word counts only if no other
-// program has it, or if the program's name stands before it on the same line. text begins at place's line.
+// program has it, or if the program's name precedes it on the same line. text begins at place's line.
 func (r *Reader) Script(text string, place Place) {
 	s := script{r: r, lines: strings.Split(text, "\n"), only: onlyProgram(text)}
 	first := max(place.Line, 1)

@@ -1,7 +1,10 @@
 package upgradecheck
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/cluster/kubesettings"
@@ -40,7 +43,7 @@ type Setting struct {
 	Place   Place
 	// Ignored is the reason why the program does not read the setting; "": it reads it.
 	Ignored string
-	// Condition is what decides whether a script makes the setting, if that can be seen.
+	// Condition decides whether a script makes the setting, if that can be seen.
 	Condition string
 	// Linux reports that only Linux nodes use the setting.
 	Linux bool
@@ -69,7 +72,7 @@ func (s Setting) text() string {
 	return s.Name + ": " + s.Value
 }
 
-// Place is where a setting stands.
+// Place is the place of a setting.
 type Place struct {
 	Node   string `json:"node"`   // "": on no node
 	Object string `json:"object"` // such as DaemonSet kube-system/kube-proxy-windows; "": in no object
@@ -153,4 +156,34 @@ type Facts struct {
 	Texts int
 	// proxyReads has the ConfigMaps, as namespace/name, whose configuration a kube-proxy on Windows nodes reads.
 	proxyReads map[string]bool
+}
+
+// Add adds the facts of another reading. A node that both have is one.
+func (f *Facts) Add(o Facts) {
+	if f.Server == "" {
+		f.Server = o.Server
+	}
+	for _, n := range o.Nodes {
+		f.addNode(n)
+	}
+	f.Settings, f.Containerd = append(f.Settings, o.Settings...), append(f.Containerd, o.Containerd...)
+	f.Pods, f.Unread = append(f.Pods, o.Pods...), append(f.Unread, o.Unread...)
+	f.Texts += o.Texts
+	if f.proxyReads == nil {
+		f.proxyReads = map[string]bool{}
+	}
+	maps.Copy(f.proxyReads, o.proxyReads)
+}
+
+// addNode adds a node. What its own machine reports wins over what the cluster has of it.
+func (f *Facts) addNode(n Node) {
+	i := slices.IndexFunc(f.Nodes, func(is Node) bool { return is.Name == n.Name })
+	if i < 0 {
+		f.Nodes = append(f.Nodes, n)
+		return
+	}
+	is := &f.Nodes[i]
+	is.Kubelet, is.KubeProxy = cmp.Or(n.Kubelet, is.Kubelet), cmp.Or(n.KubeProxy, is.KubeProxy)
+	is.Containerd, is.Build = cmp.Or(n.Containerd, is.Containerd), cmp.Or(n.Build, is.Build)
+	is.Read = append(is.Read, n.Read...)
 }
