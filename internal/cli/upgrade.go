@@ -17,7 +17,8 @@ import (
 )
 
 func (a *app) upgradeCommand() *cobra.Command {
-	return group("upgrade", "Bring nodes to another version of Kubernetes", a.upgradeNodeCommand())
+	return group("upgrade", "Bring nodes to another version of Kubernetes", a.upgradeCheckCommand(),
+		a.upgradeNodeCommand())
 }
 
 type upgradeOptions struct {

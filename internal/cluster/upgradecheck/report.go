@@ -70,7 +70,7 @@ func (r Report) upgrade() string {
 // mostPlaces bounds the places of a finding that the text names.
 const mostPlaces = 5
 
-// WriteText writes the findings, the worst first, then what was not read. The wide form has all places.
+// WriteText writes the findings, the worst first, then what was not read. The wide form has all places and the sources.
 func (r Report) WriteText(p *ui.Page) error {
 	summary := finding.Counts(r.faults())
 	if summary == "" {
@@ -108,6 +108,9 @@ func (r Report) read() string {
 
 func (f Finding) entry(wide bool) finding.Entry {
 	e := finding.Entry{By: f.Rule, Finding: f.Finding}
+	if wide {
+		e.Remedy += " (" + f.Source + ")"
+	}
 	places := f.Places
 	more := 0
 	if !wide && len(places) > mostPlaces {

@@ -115,7 +115,10 @@ func (p Place) in(field string) Place {
 
 // Node is a Windows node, as far as it is known.
 type Node struct {
-	Name       string `json:"name"`
+	Name string `json:"name"`
+	// Result is "read", or "failed" if nothing on the node was read.
+	Result     string `json:"result"`
+	Error      string `json:"error"`      // why nothing was read
 	Kubelet    string `json:"kubelet"`    // its version; "": unknown
 	KubeProxy  string `json:"kubeProxy"`  // of a kube-proxy that is a service; "": unknown, or none
 	Containerd string `json:"containerd"` // its version; "": unknown, or another runtime
@@ -123,6 +126,12 @@ type Node struct {
 	// Read are the parts that were read.
 	Read []string `json:"read"`
 }
+
+// The results of reading a node.
+const (
+	NodeRead   = "read"
+	NodeFailed = "failed"
+)
 
 // ContainerdFile is a configuration of containerd.
 type ContainerdFile struct {
@@ -175,7 +184,7 @@ func (f *Facts) Add(o Facts) {
 	maps.Copy(f.proxyReads, o.proxyReads)
 }
 
-// addNode adds a node. What its own machine reports wins over what the cluster has of it.
+// addNode adds a node. The values that its own machine reports replace those of the cluster.
 func (f *Facts) addNode(n Node) {
 	i := slices.IndexFunc(f.Nodes, func(is Node) bool { return is.Name == n.Name })
 	if i < 0 {
@@ -183,6 +192,9 @@ func (f *Facts) addNode(n Node) {
 		return
 	}
 	is := &f.Nodes[i]
+	if n.Result == NodeRead {
+		is.Result, is.Error = NodeRead, ""
+	}
 	is.Kubelet, is.KubeProxy = cmp.Or(n.Kubelet, is.Kubelet), cmp.Or(n.KubeProxy, is.KubeProxy)
 	is.Containerd, is.Build = cmp.Or(n.Containerd, is.Containerd), cmp.Or(n.Build, is.Build)
 	is.Read = append(is.Read, n.Read...)

@@ -96,6 +96,7 @@ func kubelets(ctx context.Context, c *cluster.Cluster, r *upgradecheck.Reader, n
 		place := upgradecheck.Place{Node: n.Name, Field: "configz"}
 		if errs[i] != nil {
 			r.Unreadable(place, errs[i])
+			about.Result, about.Error = upgradecheck.NodeFailed, errs[i].Error()
 		} else {
 			r.Config(kubesettings.Kubelet, configs[i], upgradecheck.Effective, place)
 			about.Read = append(about.Read, "kubelet's running configuration")
@@ -108,7 +109,7 @@ func kubelets(ctx context.Context, c *cluster.Cluster, r *upgradecheck.Reader, n
 // nodeOf returns what a Node object reports.
 func nodeOf(n *corev1.Node) upgradecheck.Node {
 	info := n.Status.NodeInfo
-	about := upgradecheck.Node{Name: n.Name, Kubelet: info.KubeletVersion, Read: []string{}, Build: info.KernelVersion}
+	about := upgradecheck.Node{Name: n.Name, Result: upgradecheck.NodeRead, Kubelet: info.KubeletVersion, Read: []string{}, Build: info.KernelVersion}
 	if version, ok := strings.CutPrefix(info.ContainerRuntimeVersion, "containerd://"); ok {
 		about.Containerd = version
 	}

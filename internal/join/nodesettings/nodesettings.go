@@ -37,16 +37,17 @@ const (
 // configuration file of each program, kubeadm-flags.env and one drop-in.
 const most = 10
 
-// Read returns the settings of a node whose name in the cluster is name. It fails only if the node does not list its
-// services; a file that it cannot read is recorded in the facts.
+// Read returns the settings of a node whose name in the cluster is name; "": that of the machine, as kubelet chooses it. It
+// fails only if the node does not list its services; a file that it cannot read is recorded in the facts.
 func Read(ctx context.Context, n *node.Node, name string, table *kubesettings.Table) (upgradecheck.Facts, error) {
-	l := &looking{node: n, r: upgradecheck.NewReader(table), about: upgradecheck.Node{Name: name, Read: []string{}}}
+	l := &looking{node: n, r: upgradecheck.NewReader(table), about: upgradecheck.Node{Result: upgradecheck.NodeRead, Read: []string{}}}
 	reply, err := n.Swap.Inspect(ctx, &agentv1.InspectRequest{Components: []*agentv1.InspectComponent{
 		component(kubelet, kubeletExe), component(kubeProxy, kubeProxyExe), component(containerd, containerdExe)}})
 	if err != nil {
 		return upgradecheck.Facts{}, err
 	}
 	l.asked++
+	l.about.Name = cmp.Or(name, strings.ToLower(reply.GetFacts().GetHostname()), n.Name)
 	for _, c := range reply.GetComponents() {
 		if c.GetService() == nil {
 			continue
