@@ -9,8 +9,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
+// RuleSkew is the rule about the versions of components that work together.
+const RuleSkew = "version-skew"
+
 const (
-	ruleSkew    = "version-skew"
 	ruleRuntime = "containerd-version"
 )
 
@@ -29,7 +31,7 @@ func (c *checking) skew() {
 			case v.Other == skew.Node:
 				f = f.Remedied("Kubernetes has no downgrade")
 			}
-			c.add(Finding{Rule: ruleSkew, Effect: Refused, Places: []Place{{Node: n.Name}}, Finding: f,
+			c.add(Finding{Rule: RuleSkew, Effect: Refused, Places: []Place{{Node: n.Name}}, Finding: f,
 				Source: "https://kubernetes.io/releases/version-skew-policy/"})
 		}
 	}
