@@ -1,12 +1,17 @@
 package upgradecheck
 
 import (
+	"bytes"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/pelletier/go-toml/v2"
+
 	"github.com/swdt-dev/swdt/internal/cluster/kubesettings"
 	"github.com/swdt-dev/swdt/internal/format/commandline"
+	"github.com/swdt-dev/swdt/internal/format/windowstext"
 )
 
 // Reader collects settings out of texts.
@@ -113,5 +118,14 @@ func (r *Reader) KubeadmFlags(text string, place Place) {
 
 // Containerd reads a configuration of containerd. version is that of the containerd which reads it now; "": unknown.
 func (r *Reader) Containerd(text []byte, version string, place Place) {
+	if err := toml.Unmarshal(withoutMark(text), new(map[string]any)); err != nil {
+		r.unread(place, fmt.Sprintf("is not TOML: %v", err))
+		return
+	}
 	r.Facts.Containerd = append(r.Facts.Containerd, ContainerdFile{Place: place, Version: version, Text: text})
+}
+
+// withoutMark returns a text without a byte order mark, which containerd 1 skips.
+func withoutMark(text []byte) []byte {
+	return bytes.TrimPrefix(text, []byte(windowstext.MarkedUTF8.Mark()))
 }

@@ -1,7 +1,6 @@
 package upgradecheck
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -43,8 +42,8 @@ func (c *checking) containerd() {
 			continue
 		}
 		var config map[string]any
-		if err := toml.Unmarshal(bytes.TrimPrefix(file.Text, []byte("\xef\xbb\xbf")), &config); err != nil {
-			continue // doctor's rule containerd-config has the reason
+		if err := toml.Unmarshal(withoutMark(file.Text), &config); err != nil {
+			continue // the Reader takes no such file
 		}
 		(&containerdRules{checking: c, file: file, reads: reads, config: config}).all()
 	}

@@ -205,3 +205,18 @@ func TestFindingsAreGrouped(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// A file that cannot be read is named, since nothing in it was checked.
+func TestTextsThatCannotBeRead(t *testing.T) {
+	r := upgradecheck.NewReader(load(t))
+	r.File("config.toml", []byte("# containerd\n[plugins\n"))
+	r.File("template.yaml", []byte("kind: {{ .Kind }}\nx: [\n"))
+	r.File("start.ps1", []byte("kube\x00let starts"))
+	var got []string
+	for _, u := range r.Unread {
+		got = append(got, u.Place.File)
+	}
+	if diff := cmp.Diff([]string{"config.toml", "template.yaml", "start.ps1"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s\n%+v", diff, r.Unread)
+	}
+}
