@@ -226,7 +226,13 @@ stage_oracles() {
 }
 
 stage_settings() {
+	scripts/install-test-deps.sh
+	tools
 	go -C tools run ./kubesettings -check ../internal/cluster/kubesettings/settings.json
+	SWDT_LAB=$(lab/build.sh node older)
+	export SWDT_LAB
+	SWDT_EVERY_POINT=1 run settings . go test -json -timeout 60m -run TestRealProgramsAgreeWithTheTable ./internal/cluster/kubesettings
+	skips -required settings "$folder/settings.json"
 }
 
 stage_release() {
