@@ -8,10 +8,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
-const (
-	ruleFlagUnknown = "flag-unknown"
-	ruleFlagGoing   = "flag-going"
-)
+// RuleFlagUnknown is the rule about flags that a program does not have.
+const RuleFlagUnknown = "flag-unknown"
+
+const ruleFlagGoing = "flag-going"
 
 // flag holds a flag against the table. An unknown flag ends both programs.
 func (c *checking) flag(s Setting) {
@@ -20,7 +20,7 @@ func (c *checking) flag(s Setting) {
 	f := Finding{Effect: Exits, Since: since(flag.State), Places: []Place{s.Place}, Source: c.flagSource(s)}
 	switch {
 	case !flag.Known:
-		f.Rule = ruleFlagUnknown
+		f.Rule = RuleFlagUnknown
 		if f.Since == "" {
 			f.Since = goneBefore(s)
 		}
