@@ -127,14 +127,15 @@ func TestVersions(t *testing.T) {
 		nodes      []upgradecheck.Node
 		want       []string
 	}{
-		"the next version":         {"1.36", "v1.35.4", node("v1.35.4", "2.2.1"), nil},
-		"the cluster's version":    {"1.36.3", "v1.36.3", node("v1.35.4", "2.2.1"), nil},
-		"two versions at a time":   {"1.36", "v1.36.0", node("v1.34.9", "2.2.1"), []string{"warning refused version-skew: kubeadm is 2 minor versions ahead of the node"}},
-		"two before the cluster":   {"1.36", "v1.34.9", node("v1.35.0", "2.2.1"), []string{"error refused version-skew: kubelet is newer than the API server", "warning refused version-skew: kubeadm is 2 minor versions ahead of the API server"}},
-		"back":                     {"1.35", "v1.36.0", node("v1.36.0", "2.2.1"), []string{"error refused version-skew: kubeadm is 1 minor version behind the node", "warning refused version-skew: kubeadm is 1 minor version behind the API server"}},
-		"an old containerd":        {"1.36", "v1.36.0", node("v1.35.0", "1.7.28"), []string{"warning unsupported containerd-version: containerd's project pairs Kubernetes 1.36 with containerd 2.2 and newer; before 2.0 it lacks RuntimeConfig, which kubelet asks for, and a later kubelet demands"}},
-		"an unknown node":          {"1.36", "", node("", ""), nil},
-		"kubelet of no known form": {"1.36", "v1.36.0", node("unknown", "unknown"), nil},
+		"the next version":                   {"1.36", "v1.35.4", node("v1.35.4", "2.2.1"), nil},
+		"the cluster's version":              {"1.36.3", "v1.36.3", node("v1.35.4", "2.2.1"), nil},
+		"two versions at a time":             {"1.36", "v1.36.0", node("v1.34.9", "2.2.1"), []string{"warning refused version-skew: kubeadm is 2 minor versions ahead of the node"}},
+		"before the cluster, which is first": {"1.36", "v1.34.9", node("v1.35.0", "2.2.1"), nil},
+		"too old for the cluster":            {"1.33", "v1.37.0", node("v1.33.0", "2.2.1"), []string{"error refused version-skew: kubelet is 4 minor versions behind the API server", "warning refused version-skew: kubeadm is 4 minor versions behind the API server"}},
+		"back":                               {"1.35", "v1.36.0", node("v1.36.0", "2.2.1"), []string{"error refused version-skew: kubeadm is 1 minor version behind the node", "warning refused version-skew: kubeadm is 1 minor version behind the API server"}},
+		"an old containerd":                  {"1.36", "v1.36.0", node("v1.35.0", "1.7.28"), []string{"warning unsupported containerd-version: containerd's project pairs Kubernetes 1.36 with containerd 2.2 and newer; before 2.0 it lacks RuntimeConfig, which kubelet asks for, and a later kubelet demands"}},
+		"an unknown node":                    {"1.36", "", node("", ""), nil},
+		"kubelet of no known form":           {"1.36", "v1.36.0", node("unknown", "unknown"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, onNode(t, test.to, test.nodes, test.server, nil)); diff != "" {

@@ -16,8 +16,7 @@ const (
 	ruleRuntime = "containerd-version"
 )
 
-// skew holds the target against Kubernetes' rules about versions that work together. The control plane is upgraded
-// first, so a target that is one minor version newer than the API server is no fault.
+// skew holds the target against Kubernetes' rules about versions that work together.
 func (c *checking) skew() {
 	for _, n := range c.facts.Nodes {
 		versions := skew.Versions{skew.Kubelet: c.target.Kubernetes, skew.Kubeadm: c.target.Kubernetes,
@@ -37,11 +36,11 @@ func (c *checking) skew() {
 	}
 }
 
-// serverAfter returns the API server's version at the time when nodes are upgraded: the target's, unless it is more
-// than one minor version behind, which takes several upgrades of the control plane.
+// serverAfter returns the API server's version at the time when nodes are upgraded; nil: the target's, since a control
+// plane is upgraded before its nodes.
 func (c *checking) serverAfter() *version.Version {
 	is := parsed(c.facts.Server)
-	if is == nil || is.Major() == c.target.Kubernetes.Major() && is.Minor()+1 >= c.target.Kubernetes.Minor() && is.LessThan(c.target.Kubernetes) {
+	if is == nil || is.LessThan(c.target.Kubernetes) {
 		return nil
 	}
 	return is
