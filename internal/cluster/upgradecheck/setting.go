@@ -107,12 +107,6 @@ func (p Place) at(line int) Place {
 	return p
 }
 
-// in returns the place with a field.
-func (p Place) in(field string) Place {
-	p.Field = field
-	return p
-}
-
 // Node is a Windows node, as far as it is known.
 type Node struct {
 	Name string `json:"name"`
