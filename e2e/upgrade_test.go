@@ -12,13 +12,14 @@ import (
 )
 
 // TestUpgradeNode brings a node from one minor version of the real kubeadm and kubelet to the next. The cluster's
-// configuration first has a gate that the new kubelet lacks, so everything is put back; then it changes, and the node
-// gets it. A setting that was made by hand stays.
+// configuration first has a gate that the new kubelet lacks, which the upgrade finds; if the node file ignores that,
+// everything is put back. Then it changes, and the node gets it. A setting that was made by hand stays.
 func TestUpgradeNode(t *testing.T) {
 	c := clusterSandbox(t)
 	server := opensshFor(t, c.sandboxInfo)
 	file := c.joinFile(t, server.credentials(), joinWith{kubernetes: "1.35.4"})
 	newer := c.joinFile(t, server.credentials(), joinWith{})
+	ignoring := c.joinFile(t, server.credentials(), joinWith{more: "    join: {nodeName: wine-1, ignorePreflightErrors: [gate-unknown]}\n"})
 
 	original := c.kubectl(t, "get", "configmap", "kubelet-config", "-n", "kube-system", "-o", "jsonpath={.data.kubelet}")
 	planted := original + "\nfeatureGates:\n  MemoryManager: true\n"
@@ -35,7 +36,11 @@ func TestUpgradeNode(t *testing.T) {
 
 	upgrade := []string{"upgrade", "node", "wine-1", "-c", newer, "--kubeconfig", c.Kubeconfig}
 	before := c.configYAML(t)
-	back := swdt(t, upgrade...)
+	found := swdt(t, upgrade...)
+	if found.code != 1 || !strings.Contains(found.stderr, "Kubernetes 1.36 removed the feature gate MemoryManager") {
+		t.Errorf("an upgrade with a gate that the new kubelet lacks: %v", found)
+	}
+	back := swdt(t, "upgrade", "node", "wine-1", "-c", ignoring, "--kubeconfig", c.Kubeconfig)
 	if back.code != 4 || !strings.Contains(back.stderr, "unrecognized feature gate: MemoryManager") {
 		t.Errorf("an upgrade with a gate that the new kubelet lacks: %v", back)
 	}

@@ -225,6 +225,16 @@ stage_oracles() {
 	scripts/oracles.sh
 }
 
+stage_settings() {
+	scripts/install-test-deps.sh
+	tools
+	go -C tools run ./kubesettings -check ../internal/cluster/kubesettings/settings.json
+	SWDT_LAB=$(lab/build.sh node older)
+	export SWDT_LAB
+	SWDT_EVERY_POINT=1 run settings . go test -json -timeout 60m -run TestRealProgramsAgreeWithTheTable ./internal/cluster/kubesettings
+	skips -required settings "$folder/settings.json"
+}
+
 stage_release() {
 	scripts/install-test-deps.sh
 	make --no-print-directory releasetest

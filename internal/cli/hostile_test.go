@@ -154,6 +154,8 @@ func shownCommands() map[string][]string {
 		"trace off": {"--dry-run"},
 		"diag":      {"--out", "bundle.tar.gz"},
 		"selftest":  {"--only", "facts,files"},
+
+		"upgrade check": {"--kubernetes", "1.36"},
 	}
 }
 

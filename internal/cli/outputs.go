@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"github.com/swdt-dev/swdt/internal/cluster/upgradecheck"
 	"github.com/swdt-dev/swdt/internal/config/trust"
 	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
 	"github.com/swdt-dev/swdt/internal/day0/overview"
@@ -68,8 +69,9 @@ func outputs() map[string]output {
 
 		"join": {document: plan.Report{},
 			modes: []mode{{flags: "--preflight", document: preflight.FleetReport{}}}},
-		"reset":        steps,
-		"upgrade node": steps,
+		"reset":         steps,
+		"upgrade node":  steps,
+		"upgrade check": {document: upgradecheck.Report{}, wide: true},
 		"kubernetes": {document: push.Report{},
 			modes: []mode{{flags: "--watch", document: push.NodeResult{}, records: true}}},
 		"rollback": {document: push.Report{}},

@@ -23,7 +23,8 @@ import (
 )
 
 func (a *app) upgradeCommand() *cobra.Command {
-	return group("upgrade", "Bring nodes to another version of Kubernetes", a.upgradeNodeCommand())
+	return group("upgrade", "Bring nodes to another version of Kubernetes", a.upgradeCheckCommand(),
+		a.upgradeNodeCommand())
 }
 
 type upgradeOptions struct {
@@ -44,7 +45,8 @@ func (a *app) upgradeNodeCommand() *cobra.Command {
 		Short: "Upgrade kubelet with the cluster's configuration for it",
 		Long: `Brings nodes that swdt has joined to spec.kubernetes.version of the node file,
 or to --kubernetes, and kubelet to the configuration that the cluster has for it
-now. It checks the rules of version skew first. Then it drains the node, and one
+now. It checks the rules of version skew first, and whether the new programs take
+the node's settings, as upgrade check does. Then it drains the node, and one
 transaction replaces kubeadm, kubelet, kube-log-runner, a kube-proxy that is a
 service, and the config.yaml that kubeadm upgrade node writes. If the new kubelet
 does not start, or its node is not Ready, all of them are put back.

@@ -31,6 +31,10 @@ func TestKubeletErrorsAreDistinct(t *testing.T) {
 			_, err := c.NodeLogs(t.Context(), node, "kubelet/kubelet.log", nil, "")
 			return err
 		},
+		"configuration": func(node string) error {
+			_, err := c.KubeletConfigz(t.Context(), node)
+			return err
+		},
 		"statistics": func(node string) error {
 			_, err := c.StatsSummary(t.Context(), node)
 			return err

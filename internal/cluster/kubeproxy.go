@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/yaml"
+
+	"github.com/swdt-dev/swdt/internal/cluster/kubesettings"
 )
 
 // KubeProxy is a DaemonSet that runs kube-proxy on Windows nodes, as far as swdt judges it.
@@ -28,10 +31,6 @@ type KubeProxy struct {
 // networkLabel is on each object that swdt has made for a pod network.
 const networkLabel = "swdt.dev/network"
 
-// publishedScript is the script of the images of sig-windows-tools, which sets the gates below; see
-// github.com/kubernetes-sigs/sig-windows-tools 401ee6f, hostprocess/calico/kube-proxy/start.ps1.
-const publishedScript = "kube-proxy/start.ps1"
-
 // kubeProxies reads what decides whether the DaemonSets of kube-proxy on Windows nodes work. It leaves out a ConfigMap
 // that it cannot read.
 func (c *Cluster) kubeProxies(ctx context.Context, sets []appsv1.DaemonSet) (all []KubeProxy) {
@@ -41,8 +40,8 @@ func (c *Cluster) kubeProxies(ctx context.Context, sets []appsv1.DaemonSet) (all
 		text := c.startText(ctx, d)
 		for _, one := range d.Spec.Template.Spec.Containers[:min(1, len(d.Spec.Template.Spec.Containers))] {
 			k.Starts = len(one.Command)+len(one.Args) > 0
-			if strings.Contains(strings.ReplaceAll(text, `\`, "/"), publishedScript) && isPublishedImage(one.Image) {
-				k.Gates = append(k.Gates, "WinDSR=true")
+			for _, gate := range kubesettings.ImageGates(one.Image, slices.Concat(one.Command, one.Args)) {
+				k.Gates = append(k.Gates, gate+"=true")
 			}
 		}
 		for _, gate := range gatePattern().FindAllStringSubmatch(text, -1) {
@@ -107,11 +106,6 @@ func (c *Cluster) kubeProxyMode(ctx context.Context) string {
 	return settings.Mode
 }
 
-// isPublishedImage reports whether an image is one of sig-windows-tools, or a mirror of one.
-func isPublishedImage(image string) bool {
-	return isOfKubeProxy(image, "-calico-hostprocess") || isOfKubeProxy(image, "-flannel-hostprocess")
-}
-
 // isOfKubeProxy reports whether an image is named kube-proxy, and its tag has the suffix.
 func isOfKubeProxy(image, suffix string) bool {
 	name, _, _ := strings.Cut(image, "@")
@@ -122,15 +116,9 @@ func isOfKubeProxy(image, suffix string) bool {
 // KubeProxyFault is a reason why kube-proxy does not run on Windows nodes.
 type KubeProxyFault struct{ What, Evidence string }
 
-// The first minor versions of Kubernetes 1 in which a setting ends kube-proxy, or an image does not exist.
-const (
-	// gatesLocked: WinDSR and WinOverlay cannot be turned off (kubernetes/kubernetes#132108, #133042).
-	gatesLocked = 34
-	// gatesGone: they do not exist (kubernetes/kubernetes#142125).
-	gatesGone = 38
-	// flannelImageGone: sig-windows-tools makes no image of kube-proxy for flannel (729ae7c, a95c9b0).
-	flannelImageGone = 33
-)
+// flannelImageGone is the first minor version for which sig-windows-tools makes no image of kube-proxy for flannel
+// (729ae7c, a95c9b0).
+const flannelImageGone = 33
 
 // Faults returns the reasons why the DaemonSet's kube-proxy does not run. server is the API server's version, which
 // counts if the image's tag has none.
@@ -149,18 +137,29 @@ func (k KubeProxy) Faults(server string) (all []KubeProxyFault) {
 		all = append(all, KubeProxyFault{"its image is not published: there is none for flannel since Kubernetes 1.33",
 			"image " + k.Image})
 	}
-	for _, gate := range k.Gates {
-		switch {
-		case minor >= gatesGone:
-			all = append(all, KubeProxyFault{"it has a feature gate that kube-proxy does not know since 1.38, and ends with",
-				gate})
-		case minor >= gatesLocked && strings.HasSuffix(gate, "=false"):
-			all = append(all, KubeProxyFault{"it turns off a feature gate that is locked since 1.34, and ends", gate})
-		}
-	}
+	all = append(all, gateFaults(k.Gates, minor)...)
 	if k.Mode != "" && k.Mode != "kernelspace" {
 		all = append(all, KubeProxyFault{"it reads a mode that kube-proxy refuses on Windows",
 			"mode: " + k.Mode + " in config.conf of ConfigMap kube-system/" + kubeProxyConfig})
+	}
+	return all
+}
+
+// gateFaults returns the gates with which kube-proxy of a minor version ends.
+func gateFaults(gates []string, minor int) (all []KubeProxyFault) {
+	table, err := kubesettings.Load()
+	if err != nil || minor < table.Oldest() {
+		return nil
+	}
+	for _, gate := range gates {
+		name, value, _ := strings.Cut(gate, "=")
+		switch g := table.Gate(name, min(minor, table.Newest())); {
+		case !g.Known:
+			all = append(all, KubeProxyFault{fmt.Sprintf("it has a feature gate that kube-proxy does not know since 1.%d, and ends with",
+				g.Since), gate})
+		case g.Locked && value != strconv.FormatBool(g.On):
+			all = append(all, KubeProxyFault{fmt.Sprintf("it turns off a feature gate that is locked since 1.%d, and ends", g.Since), gate})
+		}
 	}
 	return all
 }

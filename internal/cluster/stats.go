@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,3 +63,28 @@ func (c *Cluster) CPULimits(ctx context.Context, node string) (map[string]float6
 	}
 	return limits, nil
 }
+
+// KubeletConfigz returns the configuration with which a node's kubelet runs, a KubeletConfiguration as JSON: the file of
+// --config, its drop-ins and the flags, with kubelet's defaults. The API server's proxy to the node asks kubelet for it.
+func (c *Cluster) KubeletConfigz(ctx context.Context, node string) (json.RawMessage, error) {
+	doing := "read the configuration of the kubelet of node " + node
+	body, err := c.client.CoreV1().RESTClient().Get().
+		Resource("nodes").Name(node).SubResource("proxy").Suffix("configz").Stream(ctx)
+	switch {
+	case noNode(err):
+		return nil, &NoNodeError{Node: node}
+	case err != nil:
+		return nil, c.fail(doing, Permission{Verb: "get", Resource: "nodes/proxy", Name: node}, err)
+	}
+	defer body.Close()
+	var all struct {
+		KubeletConfig json.RawMessage `json:"kubeletconfig"`
+	}
+	if err := json.NewDecoder(io.LimitReader(body, mostConfigz)).Decode(&all); err != nil {
+		return nil, fmt.Errorf("%s: %w", doing, err)
+	}
+	return all.KubeletConfig, nil
+}
+
+// mostConfigz bounds the size of a kubelet's configuration, in bytes.
+const mostConfigz = 4 << 20

@@ -52,11 +52,11 @@ func ValidateUpgrade(doc config.Document) error {
 }
 
 // Upgrade brings a node that swdt has joined to the version of Kubernetes in the document, and kubelet to the cluster's
-// present configuration. It checks the versions first; if they do not fit, it changes nothing and returns a
-// *UpgradeRefusedError. Then one transaction, on the drained node, replaces kubeadm, kubelet, kube-log-runner, a
-// kube-proxy that is a service, kubelet's config.yaml as kubeadm upgrade node writes it, and kubelet's arguments. If
-// kubelet does not become healthy or its Node not Ready, all of them are restored. o.Cluster is required. If o.Drain is
-// nil, the pods stay on the node.
+// present configuration. It checks the versions first, then whether the new programs take their settings; if they do not
+// fit, it changes nothing and returns a *UpgradeRefusedError. Then one transaction, on the drained node, replaces kubeadm,
+// kubelet, kube-log-runner, a kube-proxy that is a service, kubelet's config.yaml as kubeadm upgrade node writes it, and
+// kubelet's arguments. If kubelet does not become healthy or its Node not Ready, all of them are restored. o.Cluster is
+// required. If o.Drain is nil, the pods stay on the node.
 //
 // The first step of the result lists the settings of kubelet that were made by hand. They stay.
 func Upgrade(ctx context.Context, n *node.Node, doc config.Document, o Options, r ui.Reporter) (plan.Result, error) {
@@ -76,7 +76,8 @@ func Upgrade(ctx context.Context, n *node.Node, doc config.Document, o Options, 
 	return result, err
 }
 
-// UpgradeRefusedError reports an upgrade that did not begin because the versions do not fit.
+// UpgradeRefusedError reports an upgrade that did not begin because the versions do not fit, or since a setting would end
+// a new program.
 type UpgradeRefusedError struct{ Problems []finding.Problem }
 
 func (e *UpgradeRefusedError) Error() string {
@@ -90,7 +91,7 @@ func (e *UpgradeRefusedError) Error() string {
 	return b.String()
 }
 
-// check finds the node's version, and compares the versions with each other.
+// check finds the node's version, and compares the versions with each other, then the settings with the new version.
 func (s *upgrade) check(ctx context.Context, n *node.Node) ([]finding.Problem, error) {
 	own, err := load(ctx, n)
 	if err != nil {
@@ -121,7 +122,12 @@ func (s *upgrade) check(ctx context.Context, n *node.Node) ([]finding.Problem, e
 	if s.minor, err = kubeletMinor(s.spec); err != nil {
 		return nil, err
 	}
-	return versionProblems(server, s.from, s.spec.Version)
+	problems, err := versionProblems(server, s.from, s.spec.Version)
+	if err != nil || finding.Count(problems, finding.Error) > 0 {
+		return problems, err
+	}
+	settings, err := s.settingsProblems(ctx, n)
+	return append(problems, settings...), err
 }
 
 // versionProblems holds an upgrade against the rules of version skew.

@@ -132,11 +132,51 @@ func TestUpgrade(t *testing.T) {
 	})
 }
 
-// A configuration that the new kubelet refuses leaves everything as it was.
+// A setting with which a new program ends is found before anything is changed.
+func TestAnUpgradeWithASettingThatEndsAProgram(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := joinedAt(t)
+		for name, test := range map[string]struct {
+			spoil func()
+			want  []string
+		}{
+			"a gate of the cluster": {func() { l.kubeletConfigMap("10.96.0.53", "featureGates: {MemoryManager: true}") },
+				[]string{"Kubernetes 1.36 removed the feature gate MemoryManager", "seen: config.yaml: featureGates.MemoryManager: true"}},
+			"a field by hand": {func() { l.put(configYAML, l.get(configYAML)+"userNamespaces: {idsPerPod: 65536}\n") },
+				[]string{"the field userNamespaces is not supported on Windows"}},
+			"a flag by hand": {func() {
+				config := &agentv1.ServiceConfig{Name: "kubelet", CommandLine: l.kubeletLine() + " --feature-gates=NodeLogQuery=false"}
+				if _, err := l.Services.Configure(l.t.Context(), config); err != nil {
+					t.Fatal(err)
+				}
+			}, []string{"the feature gate NodeLogQuery is locked to true since 1.36", "seen: service kubelet: --feature-gates=NodeLogQuery=false"}},
+		} {
+			config, line := l.get(configYAML), l.kubeletLine()
+			test.spoil()
+			_, err := l.upgrade()
+			if refused, ok := errors.AsType[*join.UpgradeRefusedError](err); !ok || l.isReady().KubeletVersion != "v1.35.4" {
+				t.Errorf("%s: the error is %v, a %T", name, err, refused)
+				continue
+			}
+			expectIn(t, err.Error(), test.want...)
+			l.kubeletConfigMap("10.96.0.53", "")
+			l.put(configYAML, config)
+			if _, err := l.Services.Configure(l.t.Context(), &agentv1.ServiceConfig{Name: "kubelet", CommandLine: line}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := l.upgrade(dryRun); err != nil {
+			t.Errorf("without these settings: %v", err)
+		}
+	})
+}
+
+// A configuration that the new kubelet refuses leaves everything as it was, if the node file ignores the check.
 func TestAnUpgradeRollsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := joinedAt(t)
 		l.byHand()
+		l.spec().Join.IgnorePreflightErrors = []string{"gate-unknown"}
 		l.kubeletConfigMap("10.96.0.53", "featureGates: {MemoryManager: true}")
 		config, record, kubelet, line := l.get(configYAML), l.get(layout.KubeletRecord), l.get(kubeletExe), l.kubeletLine()
 		result, err := l.upgrade()

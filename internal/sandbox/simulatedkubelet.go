@@ -4,11 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/swdt-dev/swdt/internal/node/viapod/receiver"
 	"github.com/swdt-dev/swdt/internal/platform"
@@ -61,6 +64,34 @@ func (k simulatedKubelet) Starts(string) bool {
 	defer process.Exit()
 	_, err := carriers(context.Background(), process)
 	return err == nil
+}
+
+// Config implements apiserver.Configured.
+func (k simulatedKubelets) Config(node string) json.RawMessage {
+	if one, ok := k[node]; ok {
+		return one.Config(node)
+	}
+	return nil
+}
+
+// Config implements apiserver.Configured: it has the file of --config, if that is the usual one.
+func (k simulatedKubelet) Config(string) json.RawMessage {
+	process := k.machine.Spawn("kubelet-look")
+	defer process.Exit()
+	file, err := process.Platform.Files.Open(`C:\var\lib\kubelet\config.yaml`)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return nil
+	}
+	config, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		return nil
+	}
+	return config
 }
 
 // carriers returns the processes of the services that carry streams.

@@ -40,15 +40,8 @@ func kubeletFlags(line string) map[string]string {
 	return flags
 }
 
-// onDrive returns a path as kubelet and containerd resolve it: either slash is allowed, and a path
-// without a drive is on drive C:.
-func onDrive(path string) string {
-	path = strings.ReplaceAll(strings.TrimSpace(path), "/", `\`)
-	if strings.HasPrefix(path, `\`) && !strings.HasPrefix(path, `\\`) {
-		return "C:" + path
-	}
-	return path
-}
+// onDrive returns a path as kubelet and containerd resolve it.
+func onDrive(path string) string { return commandline.OnDrive(path) }
 
 // flag returns the value of a flag of kubelet, or "" if the flag is not set or the
 // flags are unknown.

@@ -208,6 +208,11 @@ func kubeletFaults() []fault {
 		{"kubelet-flags", finding.Error,
 			func(f *doctor.Facts) { (*f.KubeletFlags.Value)["pod-infra-container-image"] = "x" },
 			"no longer supports since 1.35"},
+		// Azure/AgentBaker#6925, kubernetes/kubernetes#142125
+		{"service-settings", finding.Error, func(f *doctor.Facts) { kubeProxyRuns(f, "v1.34.2", "--feature-gates=WinOverlay=false") },
+			"WinOverlay is locked to true"},
+		{"service-settings", finding.Error, func(f *doctor.Facts) { kubeProxyRuns(f, "v1.38.0", "--feature-gates=WinDSR=true") },
+			"Kubernetes 1.38 removed the feature gate WinDSR"},
 		{"kubelet-config", finding.Error, func(f *doctor.Facts) { f.Kubelet.Value.Problem = "yaml: line 3" },
 			"does not start"},
 		{"kubelet-config", finding.Warning,
@@ -460,4 +465,11 @@ func TestAShutdownIsCountedOnce(t *testing.T) {
 	if len(r.Findings) != 1 || !strings.HasSuffix(r.Findings[0].What, "once in a day") {
 		t.Errorf("%+v", r.Findings)
 	}
+}
+
+// kubeProxyRuns gives the service kube-proxy a version and a flag.
+func kubeProxyRuns(f *doctor.Facts, version, flag string) {
+	(*f.Services.Value)["kube-proxy"] = preflight.Service{Name: "kube-proxy", State: "running",
+		CommandLine: `C:\k\kube-proxy.exe --enable-dsr=true ` + flag}
+	(*f.Programs.Value)["kube-proxy"] = doctor.Program{Path: `C:\k\kube-proxy.exe`, Exists: true, Version: version}
 }

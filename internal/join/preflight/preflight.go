@@ -123,7 +123,7 @@ func (f *facts) report(ignore []string) Report {
 		}
 		r.Checks = append(r.Checks, c.ID)
 		for _, found := range c.look(f) {
-			r.Problems = append(r.Problems, unlessIgnored(c.problem(found), ignore))
+			r.Problems = append(r.Problems, UnlessIgnored(c.problem(found), ignore))
 		}
 	}
 	finding.Sort(r.Problems)
@@ -144,9 +144,9 @@ func (c Check) problem(f finding.Finding) finding.Problem {
 	return finding.Problem{Check: c.ID, Where: c.Where, Finding: f}
 }
 
-// unlessIgnored makes an error a warning if the node file ignores the check. Names of checks
+// UnlessIgnored makes an error a warning if the node file ignores the check. Names of checks
 // are compared without case, as in kubeadm.
-func unlessIgnored(p finding.Problem, ignore []string) finding.Problem {
+func UnlessIgnored(p finding.Problem, ignore []string) finding.Problem {
 	wanted := slices.ContainsFunc(ignore, func(id string) bool {
 		return strings.EqualFold(id, "all") || strings.EqualFold(id, p.Check)
 	})

@@ -39,6 +39,10 @@ func (c *call) do() (status int, result any, err error) {
 			result, err = c.c.kubeletHealth(c.Name)
 			break
 		}
+		if c.resource.qualified() == "nodes" && c.Subresource == configzPath {
+			result, err = c.c.configz(c.Name)
+			break
+		}
 		result, err = c.get()
 	case "list":
 		result, err = c.list()

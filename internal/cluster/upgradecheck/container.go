@@ -1,0 +1,99 @@
+package upgradecheck
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/swdt-dev/swdt/internal/cluster/kubesettings"
+)
+
+// pods reads the specification of pods.
+func (w *walk) pods(spec *yaml.Node, path []string) {
+	selectors := texts(child(spec, "nodeSelector"))
+	system := text(spec, "os", "name")
+	if system == "" {
+		system = selectors[corev1.LabelOSStable]
+	}
+	linux := system == string(corev1.Linux)
+	pods := Pods{Place: w.at(spec, path), Selectors: selectors}
+	for _, list := range []string{"initContainers", "containers"} {
+		all := child(spec, list)
+		if all == nil {
+			continue
+		}
+		for i, container := range all.Content {
+			at := append(slices.Clip(path), fmt.Sprintf("%s[%d]", list, i))
+			if image := text(container, "image"); image != "" {
+				pods.Images = append(pods.Images, image)
+			}
+			w.container(spec, container, at, linux)
+		}
+	}
+	if system == string(corev1.Windows) || selectors[corev1.LabelWindowsBuild] != "" {
+		w.r.Facts.Pods = append(w.r.Facts.Pods, pods)
+	}
+}
+
+// container reads the command and the image of a container.
+func (w *walk) container(spec, container *yaml.Node, path []string, linux bool) {
+	var args []string
+	var places []Place
+	for _, name := range []string{"command", "args"} {
+		list := child(container, name)
+		if list == nil || list.Kind != yaml.SequenceNode {
+			continue
+		}
+		for i, item := range list.Content {
+			args = append(args, item.Value)
+			places = append(places, w.at(item, append(slices.Clip(path), fmt.Sprintf("%s[%d]", name, i))))
+		}
+	}
+	image := text(container, "image")
+	w.knownImage(image, args, w.at(container, path))
+	begin := slices.IndexFunc(args, func(arg string) bool {
+		return !strings.ContainsAny(arg, " =") && programOf(arg) != ""
+	})
+	switch {
+	case begin >= 0:
+		program := programOf(args[begin])
+		first := len(w.r.Settings)
+		w.r.arguments(program, args[begin+1:], func(i int) Place { return places[begin+1+i] }, linux)
+		if program == kubesettings.KubeProxy && !linux && hasFlag(w.r.Settings[first:], "config") {
+			w.reads(spec)
+		}
+	default:
+		for i, arg := range args {
+			if strings.Contains(strings.ToLower(arg), "kube") {
+				w.r.Script(arg, places[i])
+			}
+		}
+	}
+}
+
+func hasFlag(all []Setting, name string) bool {
+	return slices.ContainsFunc(all, func(s Setting) bool { return s.Kind == FlagSetting && s.Name == name })
+}
+
+// reads notes the ConfigMaps that pods of a Windows kube-proxy mount.
+func (w *walk) reads(spec *yaml.Node) {
+	volumes := child(spec, "volumes")
+	if volumes == nil {
+		return
+	}
+	for _, volume := range volumes.Content {
+		if name := text(volume, "configMap", "name"); name != "" {
+			w.r.proxyReads[w.namespace+"/"+name] = true
+		}
+	}
+}
+
+// knownImage adds the gates that the script inside a published image sets.
+func (w *walk) knownImage(image string, command []string, place Place) {
+	for _, gate := range kubesettings.ImageGates(image, command) {
+		w.r.add(Setting{Program: kubesettings.KubeProxy, Kind: GateSetting, Name: gate, Value: "true", Form: Image, Place: place})
+	}
+}

@@ -1,0 +1,81 @@
+package upgradecheck
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/swdt-dev/swdt/internal/ui/finding"
+)
+
+const (
+	ruleCalico = "calico-windows-version"
+	ruleBuild  = "windows-build"
+	rulePause  = "sandbox-image"
+)
+
+// server2025 is the release that not all projects support yet.
+const server2025 = "ltsc2025"
+
+// builds are the values of the label node.kubernetes.io/windows-build by release.
+func builds() map[string]string {
+	return map[string]string{"ltsc2019": "10.0.17763", "ltsc2022": "10.0.20348", server2025: "10.0.26100"}
+}
+
+// windows holds pods and the sandbox image against another release of Windows Server.
+func (c *checking) windows() {
+	if c.target.Windows == "" {
+		return
+	}
+	for _, p := range c.facts.Pods {
+		c.calico(p)
+		if build := p.Selectors[corev1.LabelWindowsBuild]; build != "" && build != builds()[c.target.Windows] {
+			c.add(Finding{Rule: ruleBuild, Effect: Refused, Places: []Place{p.Place},
+				Source: "https://kubernetes.io/docs/reference/labels-annotations-taints/#nodekubernetesiowindows-build",
+				Finding: finding.New(corev1.LabelWindowsBuild+": "+build, "its pods do not run on %s, whose label is %s", c.target.Windows,
+					builds()[c.target.Windows]).As(finding.Error).
+					Remedied("choose the new build, with an image for it, before the nodes are replaced")})
+		}
+	}
+	for _, file := range c.facts.Containerd {
+		c.sandboxImage(file)
+	}
+}
+
+// calico reports that Calico's project does not state that it supports Server 2025 (projectcalico/calico#11691).
+func (c *checking) calico(p Pods) {
+	if c.target.Windows != server2025 || !slices.ContainsFunc(p.Images, func(image string) bool {
+		return strings.Contains(image, "calico/node-windows") || strings.Contains(image, "calico/windows")
+	}) {
+		return
+	}
+	c.add(Finding{Rule: ruleCalico, Effect: Untested, Places: []Place{p.Place},
+		Source: "https://github.com/projectcalico/calico/issues/11691",
+		Finding: finding.New(strings.Join(p.Images, ", "), "Calico's project supports Windows Server 2019 and 2022, not 2025").
+			As(finding.Warning).Remedied("try one node of %s first; its overlay network needs Windows' patch of October 2025", server2025)})
+}
+
+// sandboxImage finds a configured pause image that is older than the first with Server 2025, 3.10.2
+// (kubernetes-sigs/windows-testing#557).
+func (c *checking) sandboxImage(file ContainerdFile) {
+	if c.target.Windows != server2025 {
+		return
+	}
+	for line := range strings.SplitSeq(string(file.Text), "\n") {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		image := strings.Trim(strings.TrimSpace(value), `"'`)
+		name, tag, ok := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
+		if key = strings.TrimSpace(key); key != "sandbox_image" && key != "sandbox" || !ok || name != "pause" {
+			continue
+		}
+		if is := parsed(tag); is == nil || !is.LessThan(version.MustParseGeneric("3.10.2")) {
+			continue
+		}
+		c.add(Finding{Rule: rulePause, Effect: Refused, Places: []Place{file.Place.at(lineOf(file.Text, key))},
+			Source: "https://github.com/kubernetes-sigs/windows-testing/pull/557",
+			Finding: finding.New(image, "the sandbox image has no variant for Windows Server 2025: the first with one is 3.10.2").
+				As(finding.Warning).Remedied("write registry.k8s.io/pause:3.10.2 or newer")})
+	}
+}

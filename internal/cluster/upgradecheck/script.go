@@ -1,0 +1,193 @@
+package upgradecheck
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/swdt-dev/swdt/internal/cluster/kubesettings"
+	"github.com/swdt-dev/swdt/internal/format/kubeletargs"
+)
+
+// Script reads a script that starts kubelet or kube-proxy: PowerShell, cmd or sh. It finds gates, and flags that a
+// version of the program has removed. A script has flags of other programs too, so a word counts only if no other
+// program has it, or if the program's name precedes it on the same line. text begins at place's line.
+func (r *Reader) Script(text string, place Place) {
+	s := script{r: r, lines: strings.Split(text, "\n"), only: onlyProgram(text)}
+	first := max(place.Line, 1)
+	last := s.only
+	for i, line := range s.lines {
+		if isComment(line) || isPrinted().MatchString(line) {
+			continue
+		}
+		if found := lastProgram(line); found != "" {
+			last = found
+		}
+		s.around, s.place = last, place
+		if place.File != "" {
+			s.place = place.at(first + i)
+		}
+		s.condition = s.conditionOf(i, first)
+		s.read(line)
+	}
+}
+
+// script is the reading of one script.
+type script struct {
+	r     *Reader
+	lines []string
+	only  kubesettings.Program // the only one of both programs that the script names; "": it names both, or none
+
+	around    kubesettings.Program // the program that was named last
+	place     Place
+	condition string
+}
+
+// read reads one line.
+func (s *script) read(line string) {
+	before := len(s.r.Settings)
+	if compared := comparison().FindStringIndex(line); compared != nil {
+		line = line[:compared[0]] // what follows is looked for, and not set
+	}
+	named := strings.Contains(strings.ToLower(strings.ReplaceAll(line, "-", "")), "featuregates")
+	for _, at := range scriptPairs().FindAllStringSubmatchIndex(line, -1) {
+		name, value := line[at[2]:at[3]], strings.ToLower(line[at[4]:at[5]])
+		program := lastProgram(line[:at[2]])
+		if s.r.knows(name) || slices.Contains(olderGates(), name) {
+			program = s.around
+		} else if !named {
+			continue
+		}
+		s.add(program, Setting{Kind: GateSetting, Name: name, Value: value})
+	}
+	for _, at := range scriptFlags().FindAllStringSubmatchIndex(line, -1) {
+		name := line[at[2]:at[3]]
+		program := lastProgram(line[:at[2]])
+		if slices.Contains(kubeletsOwn(), name) {
+			program = kubesettings.Kubelet
+		} else if strings.LastIndex(strings.ToLower(line[:at[2]]), "log-runner") > lastMention(line[:at[2]]) {
+			continue // a flag of kube-log-runner, which starts the program
+		}
+		if program != "" && s.r.wasRemoved(program, name) {
+			s.add(program, Setting{Kind: FlagSetting, Name: name})
+		}
+	}
+	if s.around == kubesettings.KubeProxy && regexp.MustCompile(`--config[= ]`).MatchString(line) {
+		s.r.ignore(before)
+	}
+}
+
+func (s *script) add(p kubesettings.Program, found Setting) {
+	if p == "" {
+		return
+	}
+	found.Program, found.Form, found.Place, found.Condition = p, Script, s.place, s.condition
+	s.r.add(found)
+}
+
+// conditionOf returns the condition that decides about a line, if it is about a version and opens the block just before
+// the line, such as "if ($version -lt 1.27) {".
+func (s *script) conditionOf(i, first int) string {
+	for before := i - 1; before >= max(0, i-2); before-- {
+		if versionCondition().MatchString(s.lines[before]) {
+			return fmt.Sprintf("the condition of line %d", first+before)
+		}
+		if strings.Contains(s.lines[before], "}") {
+			return ""
+		}
+	}
+	return ""
+}
+
+// knows reports whether any version in the table has the gate.
+func (r *Reader) knows(gate string) bool {
+	return r.table.Gate(gate, r.table.Newest()).Since > 0
+}
+
+// olderGates are gates that scripts for Windows set, and that were removed before the table begins.
+func olderGates() []string {
+	return []string{"CSIMigration", "DynamicKubeletConfig", "HyperVContainer", "IPv6DualStack", "WindowsEndpointSliceProxying",
+		"WindowsGMSA", "WindowsHostProcessContainers", "WindowsRunAsUserName"}
+}
+
+// kubeletsOwn are removed flags that no other program has.
+func kubeletsOwn() []string {
+	return []string{"image-pull-progress-deadline", "keep-terminated-pod-volumes", "master-service-namespace",
+		"non-masquerade-cidr", "pod-infra-container-image", "register-schedulable"}
+}
+
+// wasRemoved reports whether a version of the program has removed the flag.
+func (r *Reader) wasRemoved(p kubesettings.Program, flag string) bool {
+	now := r.table.Flag(p, flag, r.table.Newest())
+	return !now.Known && (now.Since > 0 || p == kubesettings.Kubelet && kubeletargs.Gone(flag, r.table.Oldest()) ||
+		p == kubesettings.KubeProxy && kubeProxyFlagGone(flag) > 0)
+}
+
+// scriptPairs matches gates in a script, such as "WinDSR=true", but no assignments such as $Done=$true and no flags.
+func scriptPairs() *regexp.Regexp {
+	return regexp.MustCompile("(?:^|[\\s\"'`,=(@])([A-Z][A-Za-z0-9]+)=((?i:true|false))\\b")
+}
+
+// scriptFlags matches flags in a script.
+func scriptFlags() *regexp.Regexp {
+	return regexp.MustCompile("(?:^|[\\s\"'`,(@])--([a-z][a-z0-9-]+)")
+}
+
+// comparison matches operators and methods of PowerShell that look for a text.
+func comparison() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\s-(i|c)?(not)?(contains|match|like|eq|ne|replace|in)\s|\.contains\(`)
+}
+
+// versionCondition matches a line that opens a block for some versions.
+func versionCondition() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(if|elseif|elif)\b.*version`)
+}
+
+// isPrinted matches lines that print a text.
+func isPrinted() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^\s*(write-\w+|throw|echo|printf)\b`)
+}
+
+// onlyProgram returns the program if the text names one of the two alone.
+func onlyProgram(text string) kubesettings.Program {
+	text = strings.ToLower(text)
+	kubelet, proxy := strings.Contains(text, "kubelet"), strings.Contains(text, "kube-proxy") || strings.Contains(text, "kubeproxy")
+	switch {
+	case kubelet && !proxy:
+		return kubesettings.Kubelet
+	case proxy && !kubelet:
+		return kubesettings.KubeProxy
+	}
+	return ""
+}
+
+// lastProgram returns the program that a text names last; "" if it names none.
+func lastProgram(text string) kubesettings.Program {
+	kubelet, proxy := mentions(text)
+	switch {
+	case proxy > kubelet:
+		return kubesettings.KubeProxy
+	case kubelet >= 0:
+		return kubesettings.Kubelet
+	}
+	return ""
+}
+
+// lastMention returns where a text names one of the programs last; -1: nowhere.
+func lastMention(text string) int { return max(mentions(text)) }
+
+func mentions(text string) (kubelet, proxy int) {
+	text = strings.ToLower(text)
+	return strings.LastIndex(text, "kubelet"), max(strings.LastIndex(text, "kube-proxy"), strings.LastIndex(text, "kubeproxy"))
+}
+
+func isComment(line string) bool {
+	line = strings.ToLower(strings.TrimSpace(line))
+	for _, mark := range []string{"#", "rem ", "::", "//"} {
+		if strings.HasPrefix(line, mark) {
+			return true
+		}
+	}
+	return false
+}
