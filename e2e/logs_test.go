@@ -112,7 +112,7 @@ func (c cluster) followsRestart(t *testing.T, file string) {
 		`file:C:\var\log\large.log`)
 	f.await(t, "n=9999")
 
-	ok(t, "kubernetes", "--force", "-c", push)
+	ok(t, "push", "--force", "-c", push)
 	rotated := c.log("large.log")
 	if err := os.Rename(rotated, c.log("large.1.log")); err != nil {
 		t.Fatal(err)

@@ -163,7 +163,7 @@ type Kubernetes struct {
 	// Proxy is the proxy of containerd and kubelet. Default: HTTP_PROXY,
 	// HTTPS_PROXY and NO_PROXY of setup.environment; {} means none.
 	Proxy *Proxy `yaml:"proxy,omitempty"`
-	// Provisioners are the binaries that `swdt kubernetes` pushes to the node,
+	// Provisioners are the binaries that `swdt push` pushes to the node,
 	// all in one transaction.
 	Provisioners []Provisioner `yaml:"provisioners,omitempty"`
 }

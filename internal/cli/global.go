@@ -189,6 +189,11 @@ func exists(file string) bool {
 
 // documents returns the nodes that the command works on.
 func (a *app) documents() ([]config.Document, error) {
+	documents, err := a.chosenDocuments()
+	return documents, a.asTyped(err)
+}
+
+func (a *app) chosenDocuments() ([]config.Document, error) {
 	if err := a.global.validate(); err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func outputs() map[string]output {
 			modes: []mode{{flags: "--preflight", document: preflight.FleetReport{}}}},
 		"reset":        steps,
 		"upgrade node": steps,
-		"kubernetes": {document: push.Report{},
+		"push": {document: push.Report{},
 			modes: []mode{{flags: "--watch", document: push.NodeResult{}, records: true}}},
 		"rollback": {document: push.Report{}},
 		"status": {document: push.StatusReport{}, wide: true,

@@ -28,7 +28,7 @@ binaries back if the new ones do not come up.`,
 		Example: examples(
 			"config init --write", "write swdt.yaml, a commented node file to start from",
 			"setup", "configure Windows as spec.setup says",
-			"kubernetes", "push binaries, restart, roll back if they fail",
+			"push", "push binaries, restart, roll back if they fail",
 			"status", "what runs on the node now",
 			"sandbox up", "a stand-in for a Windows node",
 		),
@@ -46,8 +46,9 @@ binaries back if the new ones do not come up.`,
 			}
 			return errors.Join(a.chooseFormat(cmd), a.checkDryRun(cmd))
 		},
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		ValidArgsFunction: completeOtherNames,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
 	}
 	root.Flags().BoolVar(&version, "version", false, "print the version, as the command version does")
 	if name := displayName(a.env.Program); name != root.Use {
@@ -66,7 +67,7 @@ binaries back if the new ones do not come up.`,
 		&cobra.Group{ID: groupInside, Title: "Look into a node:"},
 		&cobra.Group{ID: groupAround, Title: "Other commands:"},
 	)
-	addTo(root, groupNode, a.setupCommand(), a.joinCommand(), a.kubernetesCommand(), a.rollbackCommand(),
+	addTo(root, groupNode, a.setupCommand(), a.joinCommand(), a.pushCommand(), a.rollbackCommand(),
 		a.upgradeCommand(), a.statusCommand(), a.resetCommand())
 	addTo(root, groupInside, a.execCommand(), a.shellCommand(), a.powershellCommand(),
 		a.cpCommand(),

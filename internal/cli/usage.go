@@ -155,7 +155,7 @@ func (a *app) flagError(cmd *cobra.Command, err error) error {
 		return usagef("unknown flag --%s; %s", longName, lists)
 	case errors.As(err, &missing):
 		value, _ := pflag.UnquoteUsage(missing.GetFlag())
-		return usagef("--%s needs a value: --%[1]s %s", missing.GetFlag().Name, strings.ToUpper(value))
+		return usagef("--%s needs a value: --%[1]s %s", longAsTyped(missing), strings.ToUpper(value))
 	case errors.As(err, &invalid):
 		name, value := invalid.GetFlag().Name, invalid.GetValue()
 		if is := typeHint(invalid.GetFlag().Value.Type()); is != "" {
@@ -164,6 +164,14 @@ func (a *app) flagError(cmd *cobra.Command, err error) error {
 		return usagef("--%s %q: %v", name, value, errors.Unwrap(invalid))
 	}
 	return usagef("%v; %s", err, lists)
+}
+
+// longAsTyped returns the long name of a flag without a value: --to as it was typed, which is another name of --node.
+func longAsTyped(missing *pflag.ValueRequiredError) string {
+	if missing.GetSpecifiedShortnames() == "" {
+		return missing.GetSpecifiedName()
+	}
+	return missing.GetFlag().Name
 }
 
 // firstWord returns the first of args, below cmd, that is neither a flag nor a flag's

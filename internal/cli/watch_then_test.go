@@ -93,7 +93,7 @@ func TestWatchThenUsage(t *testing.T) {
 		"":                             "it can run e2e, readiness run,",
 		"push":                         "it can run e2e, readiness run,",
 		"sandbox down":                 "it can run e2e, readiness run,",
-		"kubernetes --watch":           "it can run e2e, readiness run,",
+		"push --watch":                 "it can run e2e, readiness run,",
 		"rm -rf /":                     "it can run e2e, readiness run,",
 		"e2e --focus 'a":               "close the quotes",
 		"e2e":                          "no specs are selected",

@@ -169,7 +169,7 @@ func documentPages() (map[string][]byte, error) {
 	}
 	pages := map[string][]byte{}
 	for _, one := range []struct{ kind, file, title, starter string }{
-		{v1alpha1.Kind, "node-file.md", "The node file", "`swdt config init`"},
+		{v1alpha1.Kind, "node-file.md", "The node file", "`swdt config init --full`"},
 		{v1alpha1.ClusterKind, "cluster-file.md", "The cluster's document", "`swdt cluster init`"},
 	} {
 		if root.Definitions[one.kind] == nil {

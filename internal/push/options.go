@@ -7,7 +7,7 @@
 // previous stage: component, seen, difference, staging. So the types of a function's parameters
 // show which stages come before the function.
 //
-//   - push.go: `swdt kubernetes` from beginning to end
+//   - push.go: `swdt push` from beginning to end
 //   - work.go: the components of a push, and its end; sources.go: their binaries
 //   - inspect.go: the node as it is; pending.go: transactions that an interrupted push left
 //   - decide.go: the differences; versions.go: the versions that binaries report

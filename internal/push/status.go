@@ -183,7 +183,7 @@ func (c *component) restartHint() string {
 		return "its process is older than the file: " + remedy.Command("powershell", "--command",
 			"Restart-Service -Force "+c.spec.RunBy()) + " restarts it"
 	}
-	return "its process is older than the file: " + remedy.Command("kubernetes", "--only", c.spec.Name) + " restarts it"
+	return "its process is older than the file: " + remedy.Command("push", "--only", c.spec.Name) + " restarts it"
 }
 
 // drift compares the component with its source, if the source is a local file or the node

@@ -140,7 +140,7 @@ func (c *copying) uploadFile(ctx context.Context, local, remote string) error {
 	result, err := send(ctx, c.node, file, part, remote, c.reporter)
 	c.result.SentBytes += result.SentBytes
 	if fault.IsHeld(err) {
-		return fmt.Errorf("%w: a running program cannot be copied over; `swdt kubernetes` can replace it", err)
+		return fmt.Errorf("%w: a running program cannot be copied over; `swdt push` can replace it", err)
 	}
 	if err != nil {
 		return err
