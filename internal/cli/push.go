@@ -40,10 +40,9 @@ const seedsPush = "kubernetes"
 func (a *app) pushCommand() *cobra.Command {
 	o := &pushOptions{}
 	cmd := canDryRun(forNodes(&cobra.Command{
-		Use:        "push [NAME|FILE…]",
-		Aliases:    []string{seedsPush},
-		Short:      "Push binaries, restart their services, roll back if they fail",
-		SuggestFor: []string{"apply", "deploy", "install", "upgrade", "update", "k8s"},
+		Use:     "push [NAME|FILE…]",
+		Aliases: []string{seedsPush},
+		Short:   "Push binaries, restart their services, roll back if they fail",
 		Long: `Pushes the binaries of spec.kubernetes.provisioners to the node, those named or
 all, in one transaction. It sends the binaries whose SHA-256 differs while the
 services still run, stops the services, swaps the files by renaming, starts the

@@ -18,9 +18,8 @@ import (
 
 func (a *app) statusCommand() *cobra.Command {
 	return forNodes(&cobra.Command{
-		Use:        "status [flags]",
-		SuggestFor: []string{"get", "info", "describe", "state"},
-		Short:      "Show what runs on nodes, and the state of their cluster",
+		Use:   "status [flags]",
+		Short: "Show what runs on nodes, and the state of their cluster",
 		Long: `Shows the Windows of each node and, for each component of the node file, its
 version, hash, service and process, and whether the source of the node file has
 another binary now. The node's containerd, kubelet and kube-proxy are listed

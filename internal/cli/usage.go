@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
 // noArguments rejects all arguments. It is for commands that only have subcommands.
@@ -15,12 +17,16 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return unknownCommand(cmd, args[0])
+	return unknownCommand(cmd, args)
 }
 
-// unknownCommand returns the error for a word that is not a subcommand of cmd.
-func unknownCommand(cmd *cobra.Command, word string) error {
+// unknownCommand returns the error for words of which the first is not a subcommand of cmd.
+func unknownCommand(cmd *cobra.Command, words []string) error {
+	word := words[0]
 	what := fmt.Sprintf("%s has no command %q", cmd.CommandPath(), word)
+	if does := meant(words); does != "" && !cmd.HasParent() {
+		return usagef("%s; use %s", what, remedy.Command(strings.Fields(does)...))
+	}
 	if similar := closestCommand(cmd, word); similar != "" {
 		return usagef("%s; did you mean %s?", what, similar)
 	}
@@ -129,7 +135,7 @@ func (a *app) flagError(cmd *cobra.Command, err error) error {
 	// If a command is misspelt, its parent parses its flags.
 	if word := firstWord(cmd, a.args); word != "" && !slices.Contains(commandNames(cmd), word) &&
 		cmd.HasAvailableSubCommands() && cmd.ValidateArgs([]string{word}) != nil {
-		return unknownCommand(cmd, word)
+		return unknownCommand(cmd, a.args[slices.Index(a.args, word):])
 	}
 	if long := a.longWithOneDash(cmd); long != "" {
 		return usagef("-%s has one dash; did you mean --%s?", long, long)
