@@ -131,9 +131,7 @@ interrupted, it removes what it has made; if swdt is killed, the next create doe
 			})
 		},
 	})
-	cmd.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "",
-		"`file` to add the cluster to (default $KUBECONFIG, else ~/.kube/config)")
-	must(cmd.MarkFlagFilename("kubeconfig"))
+	addNewCluster(cmd, &o.Kubeconfig)
 	return cmd
 }
 

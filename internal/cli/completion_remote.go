@@ -30,7 +30,7 @@ func (a *app) offeredByNodes(cmd *cobra.Command, documents []config.Document,
 	ctx, cancel := context.WithTimeout(cmp.Or(cmd.Context(), context.Background()), completionTimeout)
 	defer cancel()
 	// A node that is reached through its cluster would get a pod for each press of the key.
-	documents = slices.DeleteFunc(slices.Clone(a.global.via.apply(documents)), func(d config.Document) bool {
+	documents = slices.DeleteFunc(slices.Clone(a.applyVia(documents)), func(d config.Document) bool {
 		return d.Node.Spec.Credentials.Kubernetes != nil
 	})
 	if len(documents) == 0 {

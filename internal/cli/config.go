@@ -156,7 +156,7 @@ func (a *app) chosenOfAll() ([]config.Document, []config.ClusterDocument, error)
 		return nil, clusters, nil
 	}
 	nodes, err = config.Select(nodes, a.global.nodes, a.global.selector)
-	return a.global.via.apply(nodes), clusters, err
+	return a.applyVia(nodes), clusters, err
 }
 
 func (a *app) configConvertCommand() *cobra.Command {

@@ -73,7 +73,7 @@ func (a *app) namedDocuments() ([]config.Document, error) {
 		_, err := config.Select(documents, unknown, "")
 		return nil, withSSHRemedy(err)
 	}
-	return a.global.via.apply(chosen), nil
+	return a.applyVia(chosen), nil
 }
 
 // namedInFiles returns the nodes of the file that counts. Without one, and if the file that swdt found is not

@@ -39,7 +39,8 @@ binaries back if the new ones do not come up.`,
 			if err := a.printRBAC(); err != nil {
 				return err
 			}
-			return errors.Join(a.chooseFormat(cmd), a.checkDryRun(cmd))
+			a.warnOfOldSpellings()
+			return errors.Join(a.chooseFormat(cmd), a.checkDryRun(cmd), a.checkContext(cmd))
 		},
 		ValidArgsFunction: completeOtherNames,
 		SilenceErrors:     true,
@@ -68,6 +69,8 @@ binaries back if the new ones do not come up.`,
 	root.CompletionOptions.DisableDefaultCmd = true
 	addHelp(root)
 	root.SetHelpCommandGroupID(groups[len(groups)-1].title)
+	a.addFormerFlags(root)
+	a.addFilename(root)
 	completeFileFlags(root)
 	root.SetGlobalNormalizationFunc(toIsNode)
 	return root

@@ -254,13 +254,7 @@ func typeHint(flagType string) string {
 const dryRunnable = "swdt-dry-run"
 
 // canDryRun marks a command that shows with --dry-run what it would change.
-func canDryRun(cmd *cobra.Command) *cobra.Command {
-	if cmd.Annotations == nil {
-		cmd.Annotations = map[string]string{}
-	}
-	cmd.Annotations[dryRunnable] = "true"
-	return cmd
-}
+func canDryRun(cmd *cobra.Command) *cobra.Command { return annotate(cmd, dryRunnable) }
 
 // checkDryRun rejects --dry-run for a command that would ignore it: a user who relies
 // on it must be able to trust that nothing changes.

@@ -57,6 +57,7 @@ func run(ctx context.Context, folder string) error {
 		}
 		pages[filepath.Join("..", name)] = page
 	}
+	pages["flags.md"] = flagPage()
 	pages["commands.md"], pages["../rules/doctor.md"] = commands, rules
 	maps.Copy(pages, documents)
 	// Remove the folder first, so that no schema of a command that no longer exists remains.
