@@ -12,6 +12,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/hns"
 	"github.com/swdt-dev/swdt/internal/inspect/logs"
 	"github.com/swdt-dev/swdt/internal/inspect/owners"
+	"github.com/swdt-dev/swdt/internal/inspect/services"
 	"github.com/swdt-dev/swdt/internal/inspect/stats/monitor"
 	"github.com/swdt-dev/swdt/internal/inspect/stats/report"
 	"github.com/swdt-dev/swdt/internal/join/bake"
@@ -73,9 +74,11 @@ func outputs() map[string]output {
 		"push": {document: push.Report{},
 			modes: []mode{{flags: "--watch", document: push.NodeResult{}, records: true}}},
 		"rollback": {document: push.Report{}},
+		"restart":  {document: push.Report{}},
 		"status": {document: push.StatusReport{}, wide: true,
 			modes: []mode{{flags: "-c CLUSTER", document: overview.Report{}}}},
 
+		"services":   {document: services.Report{}},
 		"exec":       none,
 		"shell":      none,
 		"powershell": none,

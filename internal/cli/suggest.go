@@ -19,7 +19,7 @@ func foreignCommands() map[string]string {
 		"tcpdump": "capture", "pktmon": "capture", "wireshark": "capture", "netsh": "capture",
 		"tail": "logs", "log": "logs", "journalctl": "logs", "journal": "logs", "less": "logs",
 		"check": "doctor", "health": "doctor", "healthz": "doctor", "df": "doctor --rule disk-space",
-		"disk": "doctor --rule disk-space", "top": "stats watch", "restart": "push --force", "services": "ps", "svc": "ps",
+		"disk": "doctor --rule disk-space", "top": "stats watch", "get-service": "services", "sc": "services", "systemctl": "services",
 		"run": "exec", "tasklist": "ps", "processes": "ps", "networks": "hns networks", "endpoints": "hns endpoints",
 		"policies": "hns policies", "support": "diag", "bundle": "diag", "must-gather": "diag", "collect": "diag",
 		"undo": "rollback", "revert": "rollback", "restore": "rollback", "uninstall": "reset",
