@@ -202,9 +202,6 @@ func isControl(r rune) bool { return !unicode.IsPrint(r) }
 // name with a colon and a path on that node.
 func (a *app) completePlaces(cmd *cobra.Command, args []string, toComplete string) ([]string,
 	cobra.ShellCompDirective) {
-	if len(args) > 1 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
 	documents, err := a.documents()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveDefault

@@ -22,6 +22,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/agentbin/buildinfo"
 	"github.com/swdt-dev/swdt/internal/node/criclient"
 	"github.com/swdt-dev/swdt/internal/node/criproxy"
+	"github.com/swdt-dev/swdt/internal/node/portforward"
 	"github.com/swdt-dev/swdt/internal/node/transfer"
 	"github.com/swdt-dev/swdt/internal/node/transfer/patchfile"
 	"github.com/swdt-dev/swdt/internal/obtain/publish"
@@ -82,6 +83,8 @@ func outputs() map[string]output {
 		"exec":       none,
 		"shell":      none,
 		"powershell": none,
+		"forward":    {document: portforward.Report{}},
+		"rdp":        {document: portforward.Report{}},
 		"cp":         {document: transfer.CopyReport{}},
 		"logs":       {document: logs.Line{}, records: true},
 		"logs list":  {document: logs.Report{}},

@@ -75,7 +75,9 @@ func TestEveryCommandHasASchemaThatIsHeld(t *testing.T) {
 // output, each with the test that does.
 func comparedElsewhere() map[string]func(*testing.T) {
 	return map[string]func(*testing.T){
-		"push-watch.json":       watchPrintsItsSchema,   // it has no end for which a script could wait
+		"push-watch.json":       watchPrintsItsSchema, // it has no end for which a script could wait
+		"forward.json":          forwardFitsItsSchema, // so has this
+		"rdp.json":              forwardReportFits("rdp.json"),
 		"vm-image-inspect.json": inspectPrintsItsSchema, // it needs an ISO
 		"netpol-run.json":       netpolRunFitsItsSchema, // it needs pods that run; a script has its failure
 		// a cluster in memory has no rollouts

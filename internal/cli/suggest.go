@@ -20,7 +20,7 @@ func foreignCommands() map[string]string {
 		"tail": "logs", "log": "logs", "journalctl": "logs", "journal": "logs", "less": "logs",
 		"check": "doctor", "health": "doctor", "healthz": "doctor", "df": "doctor --rule disk-space",
 		"disk": "doctor --rule disk-space", "top": "stats watch", "get-service": "services", "sc": "services", "systemctl": "services",
-		"run": "exec", "tasklist": "ps", "processes": "ps", "networks": "hns networks", "endpoints": "hns endpoints",
+		"tunnel": "forward", "mstsc": "rdp", "run": "exec", "tasklist": "ps", "processes": "ps", "networks": "hns networks", "endpoints": "hns endpoints",
 		"policies": "hns policies", "support": "diag", "bundle": "diag", "must-gather": "diag", "collect": "diag",
 		"undo": "rollback", "revert": "rollback", "restore": "rollback", "uninstall": "reset",
 		"drain": "push --drain", "deploy": "push", "apply": "push", "install": "push", "update": "push", "replace": "push",
