@@ -77,8 +77,9 @@ func outputs() map[string]output {
 		"rollback": {document: push.Report{}},
 		"restart":  {document: push.Report{}},
 		"status": {document: push.StatusReport{}, wide: true,
-			modes: []mode{{flags: "-c CLUSTER", document: overview.Report{}}}},
+			modes: []mode{{flags: "-c CLUSTER", document: overview.Report{}}, {flags: "--watch", document: push.NodeStatus{}, records: true}}},
 
+		"top":        {document: owners.LoadReport{}},
 		"services":   {document: services.Report{}},
 		"exec":       none,
 		"shell":      none,

@@ -76,6 +76,7 @@ func TestEveryCommandHasASchemaThatIsHeld(t *testing.T) {
 func comparedElsewhere() map[string]func(*testing.T) {
 	return map[string]func(*testing.T){
 		"push-watch.json":       watchPrintsItsSchema, // it has no end for which a script could wait
+		"status-watch.json":     statusWatchFitsItsSchema,
 		"forward.json":          forwardFitsItsSchema, // so has this
 		"rdp.json":              forwardReportFits("rdp.json"),
 		"vm-image-inspect.json": inspectPrintsItsSchema, // it needs an ISO
