@@ -101,7 +101,7 @@ func TestForwardFromABusyPort(t *testing.T) {
 	port := echoServer(t)
 	story := &lines{}
 	code, _ := w.swdt(t.Context(), story, "forward", fmt.Sprintf("%d", port))
-	want := regexp.MustCompile(fmt.Sprintf(`listen at port %d of this machine: another program uses it; .* or :%[1]d for a free one`, port))
+	want := regexp.MustCompile(fmt.Sprintf(`listen tcp 127.0.0.1:%d: .*; write LOCAL:%[1]d for another port of this machine, or :%[1]d for a free one`, port))
 	if code != 1 || !want.MatchString(story.String()) || strings.Contains(story.String(), "connecting") {
 		t.Errorf("exit code %d: %s", code, story)
 	}

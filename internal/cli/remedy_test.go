@@ -261,7 +261,7 @@ func TestCommandsOnAPageKeepTheInvocation(t *testing.T) {
 func stdoutByHand() map[string]string {
 	programs, terminal := "streams of programs on the node", "asks whether it is a terminal"
 	return map[string]string{
-		"results.go": "has the printer, and makes the Page", "push_watch.go": "records",
+		"results.go": "has the printer, and makes the Page", "push_watch.go": "records", "status_watch.go": "records",
 		"ps.go":             "records, and the live screen",
 		"fleet_rollouts.go": "records, and the live screen",
 		"stats_watch.go":    "records, CSV, and the live screen", "capture_run.go": "packets",

@@ -3,14 +3,12 @@ package portforward
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/node/criproxy/streaming"
@@ -59,26 +57,25 @@ func (p Port) Address() netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), p.node)
 }
 
-// BusyError reports a port of your machine that another program uses.
-type BusyError struct {
+// LocalPortError reports a port of your machine at which swdt cannot listen, such as one that another program uses.
+type LocalPortError struct {
 	Port Port
 	Err  error
 }
 
-func (e *BusyError) Error() string {
-	return fmt.Sprintf("listen at port %d of this machine: another program uses it; choose another one, as in 9%04[2]d:%[2]d, or "+
-		":%[2]d for a free one", e.Port.local, e.Port.node)
+func (e *LocalPortError) Error() string {
+	return fmt.Sprintf("%v; write LOCAL:%d for another port of this machine, or :%[2]d for a free one", e.Err, e.Port.node)
 }
-func (e *BusyError) Unwrap() error { return e.Err }
+func (e *LocalPortError) Unwrap() error { return e.Err }
 
 // Listen listens for the port on the loopback address of your machine, so that no other machine can use it. The error is
-// a *BusyError if another program uses the port.
+// a *LocalPortError.
 func Listen(ctx context.Context, p Port) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(p.local))))
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, &BusyError{p, err}
+	if err != nil {
+		return nil, &LocalPortError{p, err}
 	}
-	return listener, err
+	return listener, nil
 }
 
 // Forward is a port with the listener that leads to it.
