@@ -77,7 +77,7 @@ func TestPages(t *testing.T) {
 			"1,234,567", "| swdt fast | 200 | 2.00 × | 0.250 | 0.0100 × | 0.400 | 3 | 0.100 | 1 |",
 			"| rsync -z | 5,000 | 50 × |",
 			"| xdelta3 | more than 90 s |", "| kubelet | 250 MB/s | – |",
-			"| scp | 8.00 × / 16 × |", "| swdt kubernetes | 200 (delta) |", "| swdt kubernetes, first push | – |",
+			"| scp | 8.00 × / 16 × |", "| swdt push | 200 (delta) |", "| swdt push, first push | – |",
 			"median is 2.00 × of",
 			"| live table on a terminal, Wine node | 300.0 | 4.500 | 1.50 % | 59 | 15 | 60,000 | 1,234 | 5,678 |",
 			"| Wine node, table: the agent | 3.000 | 1.00 % | 20 |", "| `Version` | 1.00 | 2.50 | 1.50 |",

@@ -177,8 +177,8 @@ const (
 	wayRsync      = "rsync -z"
 	wayZstdScp    = "zstd --patch-from + scp"
 	wayZstdStream = "zstd --patch-from \\| ssh"
-	waySwdt       = "swdt kubernetes"
-	waySwdtFirst  = "swdt kubernetes, first push"
+	waySwdt       = "swdt push"
+	waySwdtFirst  = "swdt push, first push"
 )
 
 func (p *pusher) ways() []way {

@@ -126,7 +126,7 @@ func provisioner(name, source, destination string) string {
 	return fmt.Sprintf("      - name: %s\n        sourceURL: %s\n        destination: %s\n", name, source, destination)
 }
 
-// pushed is the part of `swdt kubernetes -o json` about one component.
+// pushed is the part of `swdt push -o json` about one component.
 type pushed struct {
 	Action   string
 	SHA256   string
@@ -137,9 +137,9 @@ type pushed struct {
 	Seconds struct{ Obtain, Transfer, Down, Healthy float64 }
 }
 
-// push runs `swdt kubernetes` for one component.
+// push runs `swdt push` for one component.
 func (n *wineNode) push(ctx context.Context, nodeFile, component string) (taken, pushed, error) {
-	t, err := n.swdt(ctx, "kubernetes", "-c", nodeFile, "--only", component, "-o", "json")
+	t, err := n.swdt(ctx, "push", "-c", nodeFile, "--only", component, "-o", "json")
 	if err != nil {
 		return t, pushed{}, fmt.Errorf("%w\n%s", err, t.stdout)
 	}
@@ -147,10 +147,10 @@ func (n *wineNode) push(ctx context.Context, nodeFile, component string) (taken,
 		Nodes []struct{ Components []pushed }
 	}
 	if err := json.Unmarshal(t.stdout, &report); err != nil {
-		return t, pushed{}, fmt.Errorf("swdt kubernetes: %w", err)
+		return t, pushed{}, fmt.Errorf("swdt push: %w", err)
 	}
 	if len(report.Nodes) != 1 || len(report.Nodes[0].Components) != 1 {
-		return t, pushed{}, fmt.Errorf("swdt kubernetes reports not exactly one component: %s", t.stdout)
+		return t, pushed{}, fmt.Errorf("swdt push reports not exactly one component: %s", t.stdout)
 	}
 	return t, report.Nodes[0].Components[0], nil
 }

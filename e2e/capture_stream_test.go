@@ -205,7 +205,7 @@ func TestVFP(t *testing.T) {
 			t.Errorf("endpoint %s, remote %v, has a port: %v", e.ID, e.Remote, owned[e.ID])
 		}
 	}
-	one := ok(t, "capture", "vfp", "-c", n.config, "--port", strings.ToLower(ports[0].Port)).stdout
+	one := ok(t, "capture", "vfp", "-c", n.config, "--vfp-port", strings.ToLower(ports[0].Port)).stdout
 	switch {
 	case strings.Count(one, ports[0].Port) != 3:
 		t.Errorf("%q occurs %d times in one, want %d:\n%s", ports[0].Port, strings.Count(one, ports[0].Port), 3, one)

@@ -17,7 +17,7 @@ import (
 func TestCheckOfAWineNode(t *testing.T) {
 	c := newPodCluster(t)
 	args := []string{"cluster", "check", "--kubeconfig", c.cluster.Kubeconfig, "--image", c.registry + "/burn:1",
-		"--wait", "3m"}
+		"--wait-timeout", "3m"}
 	r := swdt(t, append(args, "-o", "json")...)
 	if r.code != exitFinding {
 		t.Fatalf("exit code %d, want %d: %s", r.code, exitFinding, r.stderr)

@@ -29,7 +29,7 @@ func testOtherContainerd(t *testing.T, front func(*testing.T) string, other stri
 	witness := windowsProgram(t, "criversion")
 
 	// On a bare node, swdt only places the file, since there is no service yet.
-	r := ok(t, "kubernetes", "-c", first, "--accept-new-host-key")
+	r := ok(t, "push", "-c", first, "--accept-new-host-key")
 	if !strings.Contains(r.stdout, "no service") {
 		t.Errorf("the result does not say that there is no service")
 	}
@@ -38,7 +38,7 @@ func testOtherContainerd(t *testing.T, front func(*testing.T) string, other stri
 	ok(t, "cp", "-c", first, witness, `node:C:\criversion.exe`)
 	expectRuntime(t, first, "v1.7.12", "1.7.12")
 
-	pushed := decoded[report](t, ok(t, "kubernetes", "-c", second, "-o", "json"))
+	pushed := decoded[report](t, ok(t, "push", "-c", second, "-o", "json"))
 	c := pushed.Nodes[0].Components[0]
 	switch {
 	case c.Action != "replaced":
@@ -52,7 +52,7 @@ func testOtherContainerd(t *testing.T, front func(*testing.T) string, other stri
 	}
 	expectRuntime(t, first, other)
 
-	again := decoded[report](t, ok(t, "kubernetes", "-c", second, "-o", "json"))
+	again := decoded[report](t, ok(t, "push", "-c", second, "-o", "json"))
 	if again.Nodes[0].Result != "unchanged" {
 		t.Errorf("again: %+v", again)
 	}

@@ -50,7 +50,7 @@ type criProxy struct {
 func proxyRealContainerd(t *testing.T) criProxy {
 	t.Helper()
 	config := nodeFile(t, credentialsOf(t, wineSandbox(t)), containerdProvisioner(t, "1.7.12"))
-	ok(t, "kubernetes", "-c", config, "--accept-new-host-key")
+	ok(t, "push", "-c", config, "--accept-new-host-key")
 	ok(t, "exec", "-c", config, "--", containerdExe, "--register-service", "--log-file", `C:\containerd.log`)
 	ok(t, "exec", "-c", config, "--", "net", "start", "containerd")
 	ok(t, "cp", "-c", config, windowsProgram(t, "crinode"), `node:C:\crinode.exe`)

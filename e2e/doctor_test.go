@@ -61,7 +61,7 @@ func TestDoctorOfARuntime(t *testing.T) {
 	t.Parallel()
 	info := wineSandbox(t)
 	file := nodeFile(t, credentialsOf(t, info), containerdProvisioner(t, "1.7.12"))
-	ok(t, "kubernetes", "-c", file, "--accept-new-host-key")
+	ok(t, "push", "-c", file, "--accept-new-host-key")
 	ok(t, "exec", "-c", file, "--", containerdExe, "--register-service", "--log-file", `C:\containerd.log`)
 	ok(t, "exec", "-c", file, "--", "net", "start", "containerd")
 

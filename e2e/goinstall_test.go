@@ -48,7 +48,7 @@ func TestGoInstall(t *testing.T) {
 	if made := hashFile(t, filepath.Join(filepath.Dir(environment(t, "SWDT_BIN")), "swdt-agent.exe")); hash != made {
 		t.Errorf("the agent is %s, and make build makes %s", hash, made)
 	}
-	output(t, environ, installed, "kubernetes")
+	output(t, environ, installed, "push")
 }
 
 // output runs a program, and returns its stdout without space around it. environ nil is that of the test.

@@ -120,7 +120,7 @@ type sandboxInfo struct {
 	Name, Driver, Hostname, Config, Prefix, Kubeconfig string
 }
 
-// report has the promised fields of `swdt kubernetes -o json`.
+// report has the promised fields of `swdt push -o json`.
 type report struct {
 	Nodes []struct {
 		Name, Result string

@@ -96,7 +96,7 @@ func newVictim(t *testing.T) *victim {
 	n.broken = nodeFile(t, credentials, provisioner("kubelet", "", lab(t, "kubelet-v1.29.1-crash-at-start.exe"),
 		kubeletExe, "        health: {settle: 100ms}\n"))
 	first := n.configs[0]
-	ok(t, "kubernetes", "-c", first)
+	ok(t, "push", "-c", first)
 	createService(t, first, "containerd", containerdExe)
 	createService(t, first, "kubelet", kubeletExe, "depend=", "containerd")
 	for _, name := range []string{"containerd", "kubelet"} {
@@ -227,7 +227,7 @@ func (n *victim) begin(config string) push {
 func (n *victim) push(ctx context.Context, config string) result {
 	var stdout, stderr bytes.Buffer
 	code := cli.Run(ctx, ui.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr},
-		[]string{"kubernetes", "-c", config, "-o", "json"},
+		[]string{"push", "-c", config, "-o", "json"},
 		cli.Environment{Agent: func() (agentbin.Agent, error) { return n.agent, nil }})
 	return result{code, stdout.String(), stderr.String()}
 }

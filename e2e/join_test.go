@@ -108,7 +108,7 @@ func (c cluster) pushes(t *testing.T, credentials string) {
 	pod := c.awaitPod(t, "stubborn")
 	c.kubectl(t, "patch", pod, "--subresource=status", "--type=merge", "-p",
 		`{"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}`)
-	r := swdt(t, "kubernetes", "-c", push, "--kubeconfig", c.Kubeconfig, "--drain", "--drain-timeout", "8s")
+	r := swdt(t, "push", "-c", push, "--kubeconfig", c.Kubeconfig, "--drain", "--drain-timeout", "8s")
 	if r.code != 1 || !strings.Contains(r.stderr, "stubborn") {
 		t.Errorf("a budget that forbids eviction: %v", r)
 	}
@@ -119,7 +119,7 @@ func (c cluster) pushes(t *testing.T, credentials string) {
 	c.kubectl(t, "delete", "poddisruptionbudget", "stubborn")
 	ok(t, "exec", "-c", push, "--", "net", "start", "kubelet")
 
-	pushed := decoded[report](t, ok(t, "kubernetes", "-c", push, "--kubeconfig", c.Kubeconfig, "--drain", "-o", "json"))
+	pushed := decoded[report](t, ok(t, "push", "-c", push, "--kubeconfig", c.Kubeconfig, "--drain", "-o", "json"))
 	if pushed.Summary.Changed != 1 {
 		t.Errorf("pushed: %+v", pushed)
 	}

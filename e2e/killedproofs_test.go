@@ -55,11 +55,11 @@ func TestKilledProofsLeaveNothing(t *testing.T) {
 	for name, command := range map[string][]string{
 		"e2e": append(slices.Clone(specs), `Pods\]|Stubborn`),
 		"readiness": {"readiness", "run", "--case", "probe-pod-starts,probe-node-port,probe-session-affinity,probe-source-address",
-			"--wait", "30s"},
+			"--wait-timeout", "30s"},
 		"netpol": {"netpol", "run", "--case", "deny-ingress", "--pods", "6", "--protocols", "tcp", "--hosts", "--settle", "1ms",
-			"--probe-timeout", "100ms", "--wait", "30s"},
+			"--probe-timeout", "100ms", "--wait-timeout", "30s"},
 		"scale": {"scale", "run", "-c", decoded[sandboxInfo](t, node).Config, "--services", "4", "--endpoints", "8",
-			"--changes", "2", "--wait", "500ms", "--yes"},
+			"--changes", "2", "--wait-timeout", "500ms", "--yes"},
 	} {
 		t.Run(name, func(t *testing.T) { k.everywhere(t, command) })
 	}

@@ -301,7 +301,7 @@ func (n proxyNode) push(t *testing.T) {
 	mark := n.calls(t)
 	file := nodeFile(t, credentialsOf(t, n.sandboxInfo), provisioner("kube-proxy", kubeProxyVersion+"-edited",
 		lab(t, "node/kube-proxy-1.36.3-edited.exe"), `C:\k\kube-proxy.exe`, ""))
-	pushed := decoded[report](t, ok(t, "kubernetes", "-c", file, "--only", "kube-proxy", "-o", "json"))
+	pushed := decoded[report](t, ok(t, "push", "-c", file, "--only", "kube-proxy", "-o", "json"))
 	if len(pushed.Nodes) != 1 || len(pushed.Nodes[0].Components) != 1 ||
 		pushed.Nodes[0].Components[0].Version.After != kubeProxyVersion+"-edited" {
 		t.Fatalf("the push: %+v", pushed)

@@ -90,13 +90,13 @@ func (c cluster) expectSameLines(t *testing.T, file string) {
 		{"kubelet", "--until", now, "--tail", "5"},
 	} {
 		ask := append([]string{"logs", "-c", file, "--kubeconfig", c.Kubeconfig}, args...)
-		ssh, api := ok(t, append(ask, "--via", "ssh")...), ok(t, append(ask, "--via", "api")...)
+		ssh, api := ok(t, append(ask, "--source", "ssh")...), ok(t, append(ask, "--source", "api")...)
 		if ssh.stdout == "" || ssh.stdout != api.stdout {
 			t.Errorf("%v: %d bytes by SSH, %d through the API server\n%.500s\n%.500s", args, len(ssh.stdout),
 				len(api.stdout), ssh.stdout, api.stdout)
 		}
 	}
-	none := swdt(t, "logs", "some-service", "--via", "api", "-c", file, "--kubeconfig", c.Kubeconfig)
+	none := swdt(t, "logs", "some-service", "--source", "api", "-c", file, "--kubeconfig", c.Kubeconfig)
 	if none.code != 1 || !strings.Contains(none.stderr, "enableSystemLogQuery: true") {
 		t.Errorf("a kubelet that takes no queries: %v", none)
 	}
@@ -112,7 +112,7 @@ func (c cluster) followsRestart(t *testing.T, file string) {
 		`file:C:\var\log\large.log`)
 	f.await(t, "n=9999")
 
-	ok(t, "kubernetes", "--force", "-c", push)
+	ok(t, "push", "--force", "-c", push)
 	rotated := c.log("large.log")
 	if err := os.Rename(rotated, c.log("large.1.log")); err != nil {
 		t.Fatal(err)

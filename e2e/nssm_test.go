@@ -183,7 +183,7 @@ func (n *nssmOfNode) testSettings(t *testing.T) {
 func (n *nssmOfNode) testPush(t *testing.T) {
 	before := n.runs(t, "v1.28.0")
 	const wrong = `C:\other\kubelet.exe`
-	if r := swdt(t, "kubernetes", "-c", n.nodeFile(t, "v1.29.0", "", wrong)); r.code != 2 || !strings.Contains(r.stdout, kubeletExe) {
+	if r := swdt(t, "push", "-c", n.nodeFile(t, "v1.29.0", "", wrong)); r.code != 2 || !strings.Contains(r.stdout, kubeletExe) {
 		t.Errorf("a wrong destination: %s", r)
 	}
 	if r := swdt(t, "exec", "-c", n.config, "--", "cmd", "/c", "dir", "/b", `C:\other`); r.code == 0 {
@@ -196,7 +196,7 @@ func (n *nssmOfNode) testPush(t *testing.T) {
 	if after := n.runs(t, "v1.29.0"); after.PID == before.PID || after.Drift != "none" {
 		t.Errorf("before %+v, after %+v", before, after)
 	}
-	again := decoded[report](t, ok(t, "kubernetes", "-c", n.config, "-o", "json"))
+	again := decoded[report](t, ok(t, "push", "-c", n.config, "-o", "json"))
 	if again.Nodes[0].Result != "unchanged" {
 		t.Errorf("again: %+v", again)
 	}
@@ -204,7 +204,7 @@ func (n *nssmOfNode) testPush(t *testing.T) {
 
 func (n *nssmOfNode) push(t *testing.T, config, version string) {
 	t.Helper()
-	c := decoded[report](t, ok(t, "kubernetes", "-c", config, "-o", "json")).Nodes[0].Components[0]
+	c := decoded[report](t, ok(t, "push", "-c", config, "-o", "json")).Nodes[0].Components[0]
 	if c.Action != "replaced" || c.Version.After != version || c.Service.State != "running" {
 		t.Errorf("%+v", c)
 	}
@@ -250,7 +250,7 @@ func (n *nssmOfNode) testProgramsThatEnd(t *testing.T) {
 		{"-hang-at-start", "Exit", "main.main()"}, {"-unhealthy", "Restart", "Started kubelet"},
 	} {
 		n.set(t, "AppExit", "Default", c.exit)
-		r := swdt(t, "kubernetes", "-c", n.nodeFile(t, "v1.29.1", c.fault, kubeletExe))
+		r := swdt(t, "push", "-c", n.nodeFile(t, "v1.29.1", c.fault, kubeletExe))
 		if r.code != 4 || !strings.Contains(r.stderr, "back to the previous binaries") || !strings.Contains(r.stderr, c.logs) {
 			t.Errorf("%s, %s: %s", c.fault, c.exit, r)
 		}
@@ -324,7 +324,7 @@ func (n *nssmOfNode) testWrappers(t *testing.T) {
 	n.runs(t, "v1.28.0")
 	n.push(t, n.config, "v1.29.0")
 	n.runs(t, "v1.29.0")
-	if r := swdt(t, "kubernetes", "-c", n.nodeFile(t, "v1.29.1", "-crash-starting", kubeletExe)); r.code != 4 {
+	if r := swdt(t, "push", "-c", n.nodeFile(t, "v1.29.1", "-crash-starting", kubeletExe)); r.code != 4 {
 		t.Errorf("a kubelet that ends behind two wrappers: %s", r)
 	}
 	n.runs(t, "v1.29.0")

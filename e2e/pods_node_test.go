@@ -37,7 +37,7 @@ func newPodNode(t *testing.T, version string) podNode {
 	provisioner := containerdProvisioner(t, version)
 	n := podNode{sandboxInfo: wineSandbox(t), registry: registry(t)}
 	n.config = nodeFile(t, credentialsOf(t, n.sandboxInfo), provisioner)
-	ok(t, "kubernetes", "-c", n.config, "--accept-new-host-key")
+	ok(t, "push", "-c", n.config, "--accept-new-host-key")
 	n.installLab(t)
 	ok(t, "cp", "-c", n.config, textFile(t, containerdConfig(version, n.registry)),
 		`node:C:\Program Files\containerd\config.toml`)

@@ -199,7 +199,7 @@ func TestNodesOwnCounters(t *testing.T) {
 	if refused.code != exitUsage || !strings.Contains(refused.stderr, "reports no rate") {
 		t.Errorf("verdicts on a source that reports no rate: exit code %d, %s", refused.code, refused.stderr)
 	}
-	seen := n.watchWith(t, "--source", "node", "--pod", "^burner$")
+	seen := n.watchWith(t, "--source", "node", "--pod-pattern", "^burner$")
 	seen.expectExact(t)
 	if seen.code != exitDone || len(seen.verdicts) > 0 {
 		t.Errorf("verdicts %v, exit code %d", seen.verdicts, seen.code)
@@ -214,9 +214,9 @@ func TestNodesOwnCounters(t *testing.T) {
 			t.Fatal("row.Counter is nil")
 		}
 	}
-	both := n.watchWith(t, "--source", "node,cri", "--pod", "^burner$")
+	both := n.watchWith(t, "--source", "node,cri", "--pod-pattern", "^burner$")
 	both.expectExact(t)
-	idle := rowsOf(t, swdt(t, "stats", "watch", "-c", n.config, "--source", "node", "--pod", "^idle$", "--for",
+	idle := rowsOf(t, swdt(t, "stats", "watch", "-c", n.config, "--source", "node", "--pod-pattern", "^idle$", "--for",
 		"12s", "-o", "json"))
 	if last := idle[len(idle)-1]; last.Computed == nil || *last.Computed > 0.05 {
 		t.Errorf("a pod that does nothing: %+v", last)

@@ -64,7 +64,7 @@ func tracedNode(t *testing.T, version string) *tracedNodeAt {
 	t.Helper()
 	info := wineSandboxNamed(t, "trace")
 	n := &tracedNodeAt{t: t, config: nodeFile(t, credentialsOf(t, info), containerdProvisioner(t, version))}
-	ok(t, "kubernetes", "-c", n.config, "--accept-new-host-key")
+	ok(t, "push", "-c", n.config, "--accept-new-host-key")
 	ok(t, "cp", "-c", n.config, windowsProgram(t, "criversion"), `node:C:\criversion.exe`)
 	file := filepath.Join(t.TempDir(), "config.toml")
 	if err := os.WriteFile(file, []byte(writtenByHand), 0o600); err != nil {

@@ -283,8 +283,8 @@ func (w way) streamed() any {
 		return ids[0]
 	}
 	p := pod{name: name, sandbox: only("pods", "--name", name)}
-	p.container = only("ps", "--pod", p.sandbox, "--name", "idle")
-	echo := only("ps", "--pod", p.sandbox, "--name", "echo")
+	p.container = only("ps", "--pod-pattern", p.sandbox, "--name", "idle")
+	echo := only("ps", "--pod-pattern", p.sandbox, "--name", "echo")
 	c.testStreams(w.t, p, func(t *testing.T) { c.testAttach(t, echo) })
 	w.c.kubectl(w.t, "delete", "pod", name)
 	return nil

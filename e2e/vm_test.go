@@ -390,7 +390,7 @@ func pushKubelet(t *testing.T, file string, before kubelet) {
 	case before.SHA256 == source:
 		t.Fatalf("%+v, want another kubelet", before)
 	}
-	pushed := decoded[report](t, ok(t, "kubernetes", "-c", file, "-o", "json"))
+	pushed := decoded[report](t, ok(t, "push", "-c", file, "-o", "json"))
 	switch {
 	case pushed.Summary.Changed != 1:
 		t.Fatalf("%d nodes are changed, want 1: %+v", pushed.Summary.Changed, pushed)

@@ -31,9 +31,9 @@ commands() {
 		config validate
 		setup --dry-run
 		setup
-		kubernetes --dry-run
-		kubernetes
-		kubernetes
+		push --dry-run
+		push
+		push
 		rollback kubelet
 		status
 		ps

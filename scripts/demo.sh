@@ -77,13 +77,13 @@ run 0 swdt setup
 run 0 swdt setup
 
 title "Push both binaries to the node: one transaction, one restart in the right order"
-run 0 swdt kubernetes
+run 0 swdt push
 title "Push again: nothing differs, so nothing is written and nothing restarts"
-run 0 swdt kubernetes
+run 0 swdt push
 
 title "Push a kubelet that crashes at its start, as happens on a Friday"
 cp "$binaries/kubelet-crashes.exe" kubelet.exe
-run 4 swdt kubernetes
+run 4 swdt push
 title "The node runs the previous kubelet again"
 run 0 swdt status --output text
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Build says how your machine makes a binary. `swdt kubernetes --build` runs
+// Build says how your machine makes a binary. `swdt push --build` runs
 // the command before a push, --watch whenever a source file changes.
 type Build struct {
 	// Dir is the folder in which the command runs and whose files are watched

@@ -202,7 +202,7 @@ type Kubernetes struct {
 	// containerd verifies registries, and restarts containerd; `swdt reset` removes
 	// them.
 	CertificateAuthorities []string `yaml:"certificateAuthorities,omitempty"`
-	// Provisioners are the binaries that `swdt kubernetes` pushes to the node,
+	// Provisioners are the binaries that `swdt push` pushes to the node,
 	// all in one transaction.
 	Provisioners []Provisioner `yaml:"provisioners,omitempty"`
 }

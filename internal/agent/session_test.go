@@ -179,7 +179,7 @@ func TestASessionThatOnlyLooksWritesNothing(t *testing.T) {
 func TestTheLockIsTheSessions(t *testing.T) {
 	m := newMachine(t, simulated.Options{})
 	first, second := connect(t, m.Process("first")), connect(t, m.Process("second"))
-	ask := &agentv1.LockRequest{Holder: "ann@laptop: swdt kubernetes"}
+	ask := &agentv1.LockRequest{Holder: "ann@laptop: swdt push"}
 	for range 2 { // the holder may lock again
 		if _, err := first.Lock(t.Context(), ask); err != nil {
 			t.Fatal(err)

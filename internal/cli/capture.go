@@ -107,7 +107,7 @@ func (o *captureOptions) addFlags(a *app, cmd *cobra.Command) {
 		"how much a node keeps with -w; beyond this size, the oldest packets go")
 	flags.StringVarP(&o.file, "out", "w", "", "`file` to write packets to as pcapng, or - for stdout as they come")
 	flags.DurationVar(&o.round, "round", capture.DefaultRound, "with -w -, `time` between two lots of packets")
-	flags.BoolVar(&o.force, "force", false, "end a capture that swdt did not start, and remove its filters")
+	flags.BoolVar(&o.force, "force", false, "end a capture even if swdt did not start it, and remove its filters")
 	o.cluster.addFlags(cmd)
 	must(cmd.MarkFlagFilename("out"))
 	must(cmd.RegisterFlagCompletionFunc("pod", listed(a.completePods)))

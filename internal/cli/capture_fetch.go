@@ -34,8 +34,8 @@ hour, or until the next capture begins. The command captures nothing.`,
 			return a.runCaptureFetch(cmd.Context(), o, id)
 		},
 	})
-	cmd.Flags().StringVarP(&o.file, "write", "w", "", "`file` to write packets to as pcapng")
-	must(cmd.MarkFlagFilename("write"))
+	cmd.Flags().StringVarP(&o.file, "out", "w", "", "`file` to write packets to as pcapng")
+	must(cmd.MarkFlagFilename("out"))
 	return cmd
 }
 

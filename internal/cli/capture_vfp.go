@@ -17,7 +17,7 @@ policies and load balancing in the virtual switch: for each port its owner, the
 packets and bytes out to the switch and in from it, and the packets dropped,
 with the layer that dropped them.
 
-For ports that --port or --pod names, it shows every counter. JSON and YAML
+For ports that --vfp-port or --pod names, it shows every counter. JSON and YAML
 always have all counters.`,
 		Example: examples(
 			"capture vfp", "every port, with its owner",
@@ -31,7 +31,7 @@ always have all counters.`,
 			return a.runVFP(cmd.Context(), o)
 		},
 	})
-	cmd.Flags().StringSliceVar(&o.Ports, "port", nil, "only this port: its `GUID`, as vfpctrl names it")
+	cmd.Flags().StringSliceVar(&o.Ports, "vfp-port", nil, "only this port: its `GUID`, as vfpctrl names it")
 	cmd.Flags().StringSliceVar(&o.Pods, "pod", nil, "only the ports of this pod, as `NAMESPACE/NAME`")
 	must(cmd.RegisterFlagCompletionFunc("pod", listed(a.completePods)))
 	return cmd
@@ -40,7 +40,7 @@ always have all counters.`,
 func checkPorts(o *capture.PortSelection) error {
 	for _, port := range o.Ports {
 		if !capture.IsGUID(port) {
-			return usagef("--port %s: a port's name is a GUID, such as 2BE5EAA5-2F4D-4D85-8F6E-0C6C0F1C3A11", port)
+			return usagef("--vfp-port %s: a port's name is a GUID, such as 2BE5EAA5-2F4D-4D85-8F6E-0C6C0F1C3A11", port)
 		}
 	}
 	for _, pod := range o.Pods {

@@ -69,16 +69,19 @@ func (e Environment) complete() Environment {
 
 // app is the state that all commands of one run share.
 type app struct {
-	streams ui.Streams
-	env     Environment
-	global  globalOptions
-	args    []string          // as the user typed them
-	root    *cobra.Command    // the root of the command tree that Run executes
-	invoked *cobra.Command    // the command that runs; nil before its flags are read
-	loaded  int               // number of nodes in the node files; 0: no file was read
-	typed   map[string]string // by the names of nodes that no file has: what the user typed for them
-	printer *printer          // prints the result of the command that runs
-	whole   *ui.Story         // of the command of which this one is a part; nil: none
+	streams   ui.Streams
+	env       Environment
+	global    globalOptions
+	args      []string          // as the user typed them
+	root      *cobra.Command    // the root of the command tree that Run executes
+	completed *cobra.Command    // the command whose names of nodes are completed
+	invoked   *cobra.Command    // the command that runs; nil before its flags are read
+	loaded    int               // number of nodes in the node files; 0: no file was read
+	typed     map[string]string // by the names of nodes that no file has: what the user typed for them
+	nodesFrom string            // the flag whose value names the nodes if it is none of --node's names; ""
+	former    []string          // what to warn of: former spellings that the user typed
+	printer   *printer          // prints the result of the command that runs
+	whole     *ui.Story         // of the command of which this one is a part; nil: none
 	// ofDocument selects the existing cluster that spec.controlPlane.existing of the document of kind
 	// Cluster names. It is empty if no such document was read, or if its cluster is made by swdt.
 	ofDocument clusterOptions

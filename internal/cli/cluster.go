@@ -36,7 +36,7 @@ Windows nodes of any cluster.`
 }
 
 func (a *app) clusterInitCommand() *cobra.Command {
-	return a.starterCommand("Print or write a commented cluster document to start from", config.ClusterStarter(), examples(
+	return a.starterCommand("Print or write a commented cluster document to start from", config.ClusterStarter, examples(
 		"cluster init --write", "writes swdt.yaml, and trusts it",
 		"cluster init > cluster.yaml", "a file that you name with -c cluster.yaml",
 	))
@@ -131,9 +131,7 @@ interrupted, it removes what it has made; if swdt is killed, the next create doe
 			})
 		},
 	})
-	cmd.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "",
-		"`file` to add the cluster to (default $KUBECONFIG, else ~/.kube/config)")
-	must(cmd.MarkFlagFilename("kubeconfig"))
+	addNewCluster(cmd, &o.Kubeconfig)
 	return cmd
 }
 

@@ -59,8 +59,8 @@ token. An image needs agnhost's netexec as its entry point, and curl; the defaul
 	flags := cmd.Flags()
 	flags.StringVar(&o.image, "image", "", "`image` of the Windows pods (default agnhost)")
 	flags.StringVar(&o.linuxImage, "linux-image", "", "`image` of the server on Linux (default that of --image)")
-	flags.DurationVar(&o.wait, "wait", smoke.DefaultWait, "how long the start of each pod may take")
-	flags.BoolVar(&o.keep, "keep", false, "leave the namespace with the pods")
+	flags.DurationVar(&o.wait, waitTimeout, smoke.DefaultWait, "how long the start of each pod may take")
+	flags.BoolVar(&o.keep, "keep", false, "keep the namespace with the pods")
 	return cmd
 }
 
@@ -108,7 +108,7 @@ func (o *clusterCheckOptions) complete(a *app) (smoke.Options, error) {
 		return options, err
 	}
 	if o.wait <= 0 {
-		return options, usagef("--wait %s: use a positive time, such as 10m", o.wait)
+		return options, usagef("--%s %s: use a positive time, such as 10m", waitTimeout, o.wait)
 	}
 	if err := errors.Join(checkImage("image", o.image), checkImage("linux-image", o.linuxImage)); err != nil {
 		return options, err

@@ -53,6 +53,20 @@ bash needs no bash-completion, zsh needs compinit in ~/.zshrc.
 	}
 }
 
+// completeOtherNames completes the other names of commands, once the user has begun to type one: cobra offers only the
+// names.
+func completeOtherNames(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	for _, child := range cmd.Commands() {
+		for _, alias := range child.Aliases {
+			if toComplete != "" && strings.HasPrefix(alias, toComplete) {
+				names = append(names, alias+"\tanother name of "+child.Name())
+			}
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
 // notTwice completes arguments and does not offer any of them a second time.
 func notTwice(complete cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {

@@ -30,7 +30,7 @@ func (a *app) offeredByNodes(cmd *cobra.Command, documents []config.Document,
 	ctx, cancel := context.WithTimeout(cmp.Or(cmd.Context(), context.Background()), completionTimeout)
 	defer cancel()
 	// A node that is reached through its cluster would get a pod for each press of the key.
-	documents = slices.DeleteFunc(slices.Clone(a.global.via.apply(documents)), func(d config.Document) bool {
+	documents = slices.DeleteFunc(slices.Clone(a.applyVia(documents)), func(d config.Document) bool {
 		return d.Node.Spec.Credentials.Kubernetes != nil
 	})
 	if len(documents) == 0 {
@@ -202,9 +202,6 @@ func isControl(r rune) bool { return !unicode.IsPrint(r) }
 // name with a colon and a path on that node.
 func (a *app) completePlaces(cmd *cobra.Command, args []string, toComplete string) ([]string,
 	cobra.ShellCompDirective) {
-	if len(args) > 1 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
 	documents, err := a.documents()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveDefault

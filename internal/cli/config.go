@@ -19,17 +19,25 @@ func (a *app) configCommand() *cobra.Command {
 }
 
 func (a *app) configInitCommand() *cobra.Command {
-	cmd := a.starterCommand("Print or write a commented node file to start from", config.Starter(), examples(
+	full := false
+	cmd := a.starterCommand("Print or write a commented node file to start from", func() []byte {
+		if full {
+			return config.FullStarter()
+		}
+		return config.Starter()
+	}, examples(
 		"config init --write", "writes swdt.yaml, and trusts it",
 		"config init > nodes.yaml", "a file that you name with -c nodes.yaml",
-		"config init --from win-1 --write", "a short one, of what runs on that machine",
+		"config init --full", "one that shows every field",
+		"config init --from win-1 --write", "one of what runs on that machine",
 	))
+	cmd.Flags().BoolVar(&full, "full", false, "show every field that a node can have")
 	a.addFrom(cmd)
 	return cmd
 }
 
 // starterCommand prints a file to start from, or writes it.
-func (a *app) starterCommand(short string, text []byte, examples string) *cobra.Command {
+func (a *app) starterCommand(short string, text func() []byte, examples string) *cobra.Command {
 	write := false
 	cmd := &cobra.Command{
 		Use:   "init [FILE]",
@@ -44,11 +52,11 @@ exist, and trusts it: then other commands use swdt.yaml in that folder without -
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch {
 			case write:
-				return a.writeStarter(append(args, config.HereSource)[0], text)
+				return a.writeStarter(append(args, config.HereSource)[0], text())
 			case len(args) > 0:
 				return usagef("%s: say --write to write that file", args[0])
 			}
-			return a.printBytes(text)
+			return a.printBytes(text())
 		},
 	}
 	cmd.Flags().BoolVar(&write, "write", false, "write FILE, and trust it")
@@ -117,6 +125,11 @@ func (a *app) runConfigValidate() error {
 
 // allDocuments returns the chosen nodes of the files, and all clusters. The files may have no node.
 func (a *app) allDocuments() ([]config.Document, []config.ClusterDocument, error) {
+	nodes, clusters, err := a.chosenOfAll()
+	return nodes, clusters, a.asTyped(err)
+}
+
+func (a *app) chosenOfAll() ([]config.Document, []config.ClusterDocument, error) {
 	if err := a.global.validate(); err != nil {
 		return nil, nil, err
 	}
@@ -143,7 +156,7 @@ func (a *app) allDocuments() ([]config.Document, []config.ClusterDocument, error
 		return nil, clusters, nil
 	}
 	nodes, err = config.Select(nodes, a.global.nodes, a.global.selector)
-	return a.global.via.apply(nodes), clusters, err
+	return a.applyVia(nodes), clusters, err
 }
 
 func (a *app) configConvertCommand() *cobra.Command {

@@ -16,15 +16,21 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
+// fromFlag names the node of which config init writes a file.
+const fromFlag = "from"
+
 // addFrom adds --from to a command that prints or writes a node file.
 func (a *app) addFrom(cmd *cobra.Command) {
 	from, starter := "", cmd.RunE
-	cmd.Flags().StringVar(&from, "from", "", "look at this `node`, named as with --node, and write what runs there; the binaries' "+
+	cmd.Flags().StringVar(&from, fromFlag, "", "look at this `node`, named as with --node, and write what runs there; the binaries' "+
 		"paths of your machine are a proposal")
-	must(cmd.RegisterFlagCompletionFunc("from", a.completeNodes))
+	must(cmd.RegisterFlagCompletionFunc(fromFlag, a.completeNodes))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if from == "" {
 			return starter(cmd, args)
+		}
+		if cmd.Flags().Changed("full") {
+			return usagef("--full and --from exclude each other: --from writes what runs on the node")
 		}
 		write, err := cmd.Flags().GetBool("write")
 		if err != nil {
@@ -42,7 +48,7 @@ func (a *app) runConfigFrom(ctx context.Context, from string, write bool, args [
 	case !write && len(args) > 0:
 		return usagef("%s: say --write to write that file", args[0])
 	}
-	a.global.nodes = []string{from}
+	a.global.nodes, a.nodesFrom = []string{from}, fromFlag
 	s, err := a.begin()
 	if err != nil {
 		return err

@@ -22,11 +22,11 @@ const anyNode = "node"
 
 func (a *app) cpCommand() *cobra.Command {
 	cmd := forNodes(&cobra.Command{
-		Use:   "cp SRC DST",
+		Use:   "cp SRC… DST",
 		Short: "Copy files and folders to or from the node",
 		Long: `Copies a file or a folder to the node or from it, as cp -r does: into DST if DST
 is a folder or ends in a slash, else as DST. A missing folder DST that ends in a
-slash is created. One of SRC and DST is on the node, written node:PATH, or
+slash is created; with several SRCs, DST is a folder. Either the SRCs or DST are on the node, written node:PATH, or
 NAME:PATH for the node of that name. Files that are equal already are skipped,
 an interrupted copy continues, and each file is verified before it gets its
 name.
@@ -39,13 +39,14 @@ folder in DST for each node.`,
 		Example: examples(
 			`cp kubelet.exe 'node:C:\k\'`, "",
 			`cp 'node:C:\var\log\kubelet' logs/`, "",
+			`cp a.log b.log 'win-1:C:\logs'`, "several, into a folder",
 			`cp config.toml 'win-1:C:\Program Files\containerd\config.toml'`, "",
 		),
-		Args:              arguments(cobra.ExactArgs(2)),
+		Args:              arguments(cobra.MinimumNArgs(2)),
 		ValidArgsFunction: a.completePlaces,
 		RunE: func(cmd *cobra.Command,
 			args []string) error {
-			return a.runCp(cmd.Context(), args[0], args[1])
+			return a.runCp(cmd.Context(), args[:len(args)-1], args[len(args)-1])
 		},
 	})
 	cmd.Flags().BoolP("recursive", "r", false, "accepted for those who are used to it: folders are always copied whole")
@@ -70,22 +71,46 @@ func parsePlace(text string) place {
 	return place{node: name, path: path}
 }
 
-func (a *app) runCp(ctx context.Context, source, destination string) error {
-	from, to := parsePlace(source), parsePlace(destination)
-	switch {
-	case from.remote() == to.remote():
-		return usagef("exactly one of SRC and DST is on the node: write that one as node:C:\\path")
-	case from.path == "" || to.path == "":
-		return usagef("the path after the colon is missing: write node:C:\\path")
+// parseCopy reads the arguments of cp. Several sources are on one side, and on the node of the same name.
+func parseCopy(sources []string, destination string) (from []place, to place, err error) {
+	to = parsePlace(destination)
+	if len(sources) > 1 && !strings.HasSuffix(to.path, "/") && !strings.HasSuffix(to.path, `\`) && to.path != "" {
+		to.path += "/" // several files go into a folder
 	}
-	if err := checkPlaces(from, to); err != nil {
+	names := map[string]string{}
+	for _, source := range sources {
+		p := parsePlace(source)
+		switch {
+		case p.remote() == to.remote():
+			return nil, to, usagef("either SRC or DST is on the node: write that one as node:C:\\path")
+		case p.path == "" || to.path == "":
+			return nil, to, usagef("the path after the colon is missing: write node:C:\\path")
+		case len(from) > 0 && p.node != from[0].node:
+			return nil, to, usagef("%s and %s are on two nodes: copy from one at a time", sources[0], source)
+		}
+		if err := checkPlaces(p, to); err != nil {
+			return nil, to, err
+		}
+		name := strings.ToLower(p.path[strings.LastIndexAny(strings.TrimRight(p.path, `/\`), `/\`)+1:])
+		if other, twice := names[name]; twice {
+			return nil, to, usagef("%s and %s would be one file in %s", other, source, destination)
+		}
+		names[name] = source
+		from = append(from, p)
+	}
+	return from, to, nil
+}
+
+func (a *app) runCp(ctx context.Context, sources []string, destination string) error {
+	from, to, err := parseCopy(sources, destination)
+	if err != nil {
 		return err
 	}
 	documents, err := a.documents()
 	if err != nil {
 		return err
 	}
-	if documents, err = onNode(documents, from.node+to.node); err != nil {
+	if documents, err = onNode(documents, from[0].node+to.node); err != nil {
 		return err
 	}
 	s, err := a.sessionFor(documents)
@@ -94,14 +119,25 @@ func (a *app) runCp(ctx context.Context, source, destination string) error {
 	}
 	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document,
 		r ui.Reporter) (transfer.CopyResult, error) {
-		if to.remote() {
-			return transfer.Upload(ctx, n, from.path, to.path, r)
+		total, local := transfer.CopyResult{}, ""
+		if !to.remote() {
+			var err error
+			if local, err = localPath(to.path, doc, len(documents) > 1); err != nil {
+				return total, err
+			}
 		}
-		local, err := localPath(to.path, doc, len(documents) > 1)
-		if err != nil {
-			return transfer.CopyResult{}, err
+		for _, source := range from {
+			one, err := transfer.CopyResult{}, error(nil)
+			if to.remote() {
+				one, err = transfer.Upload(ctx, n, source.path, to.path, r)
+			} else {
+				one, err = transfer.Download(ctx, n, source.path, local, r)
+			}
+			if total = total.And(one); err != nil {
+				return total, err
+			}
 		}
-		return transfer.Download(ctx, n, from.path, local, r)
+		return total, nil
 	})
 	return a.printCopies(results)
 }

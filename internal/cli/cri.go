@@ -71,13 +71,21 @@ func forBuild(question func(host string) criclient.Question) asking {
 	}
 }
 
+// crictlNames returns what crictl calls the commands.
+func crictlNames() map[string][]string {
+	return map[string][]string{
+		"pods": {"podsandboxes", "sandboxes", "po"}, "containers": {"ps", "inspect"}, "images": {"image", "img"},
+		"status": {"info"}, "stats": {"statsp", "top"},
+	}
+}
+
 func (a *app) criAskCommand(name, short, long string, ask asking) *cobra.Command {
 	text := short + "."
 	if long != "" {
 		text += "\n\n" + long
 	}
 	return forNodes(&cobra.Command{
-		Use: name + " [flags]", Short: short,
+		Use: name + " [flags]", Short: short, SuggestFor: crictlNames()[name],
 		Long: text + `
 
 In JSON and YAML, "answer" of each node is the message of the CRI, as crictl

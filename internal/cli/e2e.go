@@ -56,7 +56,7 @@ them, shows the progress, and writes results.json, junit.xml and report.html int
 the folder --out. FLAGs after -- go to e2e.test as they are.
 
 e2e.test is that of the cluster's version. It is downloaded from dl.k8s.io once,
-and verified by its published checksum. --binary names another one, --build a
+and verified by its published checksum. --binary names another one, --checkout a
 checkout of Kubernetes from which "make" builds one.
 
 The sets of --suite are ` + trial.SetNames() + `.
@@ -89,7 +89,7 @@ of others stay.`,
 		),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
-				return unknownCommand(cmd, args[0])
+				return unknownCommand(cmd, args)
 			}
 			return nil
 		},
@@ -123,13 +123,13 @@ func (o *e2eOptions) addSelectionFlags(cmd *cobra.Command) {
 	o.cluster.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&o.source.Path, "binary", "", "`path` of an e2e.test (default that of the cluster's version)")
-	flags.StringVar(&o.source.Build, "build", "", "build e2e.test in this checkout of Kubernetes, a `folder`")
-	flags.StringVar(&o.source.Mirror, "mirror", "", "`URL` or folder that replaces https://dl.k8s.io")
+	flags.StringVar(&o.source.Build, "checkout", "", "build e2e.test in this checkout of Kubernetes, a `folder`")
+	flags.StringVar(&o.source.Mirror, "mirror", "", "`URL or folder` that everything is downloaded from instead of https://dl.k8s.io")
 	flags.StringVar(&o.set, "suite", "", "a `set` of specs")
 	flags.StringArrayVar(&o.by.Focus, "focus", nil, "specs whose name matches this regular `expression`")
 	flags.StringArrayVar(&o.by.Skip, "skip", nil, "no specs whose name matches this regular `expression`")
 	flags.StringVar(&o.by.LabelFilter, "label-filter", "", "a `filter` of Ginkgo, such as \"sig-windows && !Serial\"")
-	must(errors.Join(cmd.MarkFlagFilename("binary"), cmd.MarkFlagDirname("build"), cmd.MarkFlagDirname("mirror")))
+	must(errors.Join(cmd.MarkFlagFilename("binary"), cmd.MarkFlagDirname("checkout"), cmd.MarkFlagDirname("mirror")))
 	var names []string
 	for _, set := range trial.Sets() {
 		names = append(names, set.Name+"\t"+set.What)
@@ -155,7 +155,7 @@ func (o *e2eOptions) complete(a *app, now time.Time) (trial.Options, error) {
 	case options.Selection.Empty():
 		return options, usagef("no specs are selected: name them with --suite, --focus or --label-filter")
 	case o.source.Path != "" && o.source.Build != "":
-		return options, usagef("--binary and --build both name an e2e.test: use one of the two")
+		return options, usagef("--binary and --checkout both name an e2e.test: use one of the two")
 	case o.untilFail && o.untilPass:
 		return options, usagef("--until-fail and --until-pass exclude each other: use one of the two")
 	case o.noEvidence && len(o.redact) > 0:

@@ -17,7 +17,7 @@ func (a *app) e2eListCommand() *cobra.Command {
 		Use:   "list [flags]",
 		Short: "List the specs that match",
 		Long: `Lists the specs that match, by a dry run of e2e.test, and runs none. With --binary
-or --build it contacts no cluster.`,
+or --checkout it contacts no cluster.`,
 		Example: examples("e2e list --suite sig-windows", "",
 			`e2e list --binary ./e2e.test --focus "\[sig-windows\].*GMSA" -o wide`, "with the files of the specs",
 			`e2e list --label-filter "sig-network && Conformance" -o json`, ""),

@@ -82,5 +82,5 @@ func (a *app) runEvents(cmd *cobra.Command, o *eventsOptions) error {
 		return usagef("--id: events have numbers from 0 to 65535")
 	}
 	options.EventIDs = o.ids
-	return a.showLogs(cmd.Context(), options, &logsOptions{selection: o.selection, via: string(logs.SSH)})
+	return a.showLogs(cmd.Context(), options, &logsOptions{selection: o.selection, source: string(logs.SSH)})
 }

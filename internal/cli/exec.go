@@ -29,9 +29,8 @@ type execOptions struct {
 func (a *app) execCommand() *cobra.Command {
 	o := &execOptions{}
 	cmd := forNodes(&cobra.Command{
-		Use:        "exec [flags] -- CMD [ARG…]",
-		SuggestFor: []string{"run", "cmd"},
-		Short:      "Run a program on nodes",
+		Use:   "exec [flags] -- CMD [ARG…]",
+		Short: "Run a program on nodes",
 		Long: `Runs a program on the node with its stdin, stdout and stderr. Its exit code is
 the exit code of swdt. No shell is in between: arguments arrive as they are
 written. Commands that are built into a shell need one: cmd /c dir, or swdt

@@ -59,7 +59,7 @@ nothing; images of registry.invalid stand for those that are not named.`,
 		"label `selector` of the Linux nodes on which the controller may run (default those of the control plane)")
 	flags.BoolVar(&anyNode, "any-linux-node", false,
 		"let the controller run on any Linux node: root there can drain all Windows nodes, and start each rollout")
-	flags.BoolVar(&options.Force, "force", false, "take fields that other managers own")
+	flags.BoolVar(&options.Force, "force", false, "take fields even if other managers own them")
 	return cmd
 }
 
@@ -125,7 +125,7 @@ asks first, unless --yes or --dry-run is set.`,
 				return err
 			}
 			if options.Wait <= 0 {
-				return usagef("--wait %s: use a positive time, such as 10m", options.Wait)
+				return usagef("--%s %s: use a positive time, such as 10m", waitTimeout, options.Wait)
 			}
 			c, err := o.open()
 			if err != nil {
@@ -142,7 +142,7 @@ asks first, unless --yes or --dry-run is set.`,
 		},
 	})
 	o.addFlags(cmd)
-	cmd.Flags().DurationVar(&options.Wait, "wait", 5*time.Minute, "how long the removal of each object may take")
+	cmd.Flags().DurationVar(&options.Wait, waitTimeout, 5*time.Minute, "how long the removal of each object may take")
 	addYesFlag(cmd, &yes)
 	return cmd
 }

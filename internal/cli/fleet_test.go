@@ -34,7 +34,7 @@ func TestTwentyNodesThreeBroken(t *testing.T) {
 	w.build("2.0.0")
 
 	story := &lines{}
-	code, stdout := w.swdt(t.Context(), story, "kubernetes", "-o", "json")
+	code, stdout := w.swdt(t.Context(), story, "push", "-o", "json")
 
 	if code != 1 {
 		t.Errorf("exit code %d", code)

@@ -64,6 +64,7 @@ type globalOptions struct {
 	sshConfig        string
 
 	via       viaFlag
+	cluster   clusterOptions // of a command without flags of its own for it
 	printRBAC bool
 }
 
@@ -102,9 +103,10 @@ func (o *globalOptions) addFlags(flags *pflag.FlagSet, nodeShort string) {
 		false, "trust a node seen for the first time without asking; a changed key is refused all the same")
 	flags.StringVar(&o.knownHosts, "known-hosts", "", "`file` of trusted host keys (default ~/.ssh/known_hosts)")
 	flags.StringVar(&o.sshConfig, "ssh-config", "", "SSH client's configuration `file` (default ~/.ssh/config)")
-	flags.Var(&o.via, "via", "kubernetes: reach the nodes through their cluster, without SSH, also "+
+	flags.Var(&o.via, viaName, "kubernetes: reach the nodes through their cluster, without SSH, also "+
 		"without a node file; with settings as in kubernetes,image=NAME,keep: "+
 		"kubeconfig=, context=, namespace=, image=, keep (the pod), shared (a namespace of others)")
+	o.cluster.add(flags)
 	flags.BoolVar(&o.printRBAC, "print-rbac", false, "print the role that the way through the cluster needs, and end")
 }
 
@@ -189,6 +191,11 @@ func exists(file string) bool {
 
 // documents returns the nodes that the command works on.
 func (a *app) documents() ([]config.Document, error) {
+	documents, err := a.chosenDocuments()
+	return documents, a.asTyped(err)
+}
+
+func (a *app) chosenDocuments() ([]config.Document, error) {
 	if err := a.global.validate(); err != nil {
 		return nil, err
 	}
@@ -208,7 +215,7 @@ func (a *app) documents() ([]config.Document, error) {
 	}
 	a.loaded = len(documents)
 	documents, err = config.Select(documents, a.global.nodes, a.global.selector)
-	return a.global.via.apply(documents), err
+	return a.applyVia(documents), err
 }
 
 // orEnded returns the error about an ended sandbox if one of the files belongs to one, else err.
@@ -236,10 +243,11 @@ func (a *app) completeGlobalFlags(root *cobra.Command) {
 	}
 	// RegisterFlagCompletionFunc fails only for a flag that does not exist.
 	must(root.RegisterFlagCompletionFunc("output", a.completeFormats))
-	must(root.RegisterFlagCompletionFunc("via", completeVia))
+	must(root.RegisterFlagCompletionFunc(viaName, completeVia))
+	must(root.RegisterFlagCompletionFunc("context", a.global.cluster.completeContexts))
 	must(root.RegisterFlagCompletionFunc("log-format", fixed("text", "json")))
 	must(root.RegisterFlagCompletionFunc("node", listed(a.completeNodes)))
-	for _, name := range []string{"config", "known-hosts", "ssh-config"} {
+	for _, name := range []string{"config", "known-hosts", "ssh-config", "kubeconfig"} {
 		must(root.MarkPersistentFlagFilename(name))
 	}
 }
@@ -265,6 +273,7 @@ func (a *app) completeNodes(cmd *cobra.Command, args []string, toComplete string
 	} else if path == "cluster check" {
 		return a.completeWindowsNodes(cmd, toComplete), cobra.ShellCompDirectiveNoFileComp
 	}
+	a.completed = cmd
 	if a.choosesInCluster() {
 		return a.completeClusterNodes(cmd, toComplete), cobra.ShellCompDirectiveNoFileComp
 	}

@@ -18,31 +18,29 @@ import (
 const containerHelp = `CONTAINER is NAMESPACE/POD/CONTAINER, NAMESPACE/POD if the pod has one container,
 or the beginning of an ID of "swdt hcs list" or "swdt cri containers".
 
-Through the container runtime (--via cri) stdout and stderr stay apart and the
+Through the container runtime (--method cri) stdout and stderr stay apart and the
 exit code is that of the command; output arrives at the end, at most 16 MB. A
 container that the runtime does not know is reached by hcsdiag.exe of the node
-(--via hcsdiag), with the exit code and the streams of hcsdiag.`
+(--method hcsdiag), with the exit code and the streams of hcsdiag.`
 
-// anyWay is the value of --via that uses the runtime if the runtime knows the container, else
+// anyMethod is the value of --method that uses the runtime if the runtime knows the container, else
 // hcsdiag.
-const anyWay = "auto"
+const anyMethod = "auto"
 
-type insideOptions struct{ via string }
+type insideOptions struct{ method string }
 
-func (o *insideOptions) addFlags(cmd *cobra.Command, global *viaFlag) {
-	o.via = anyWay
-	cmd.Flags().Var(ownVia{&o.via, global}, "via",
-		"`way` into the container: auto, cri or hcsdiag; kubernetes is the global --via")
-	must(cmd.RegisterFlagCompletionFunc("via", cobra.FixedCompletions([]string{"auto", "cri", "hcsdiag"},
+func (o *insideOptions) addFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.method, "method", anyMethod, "`method` that enters the container: auto, cri or hcsdiag")
+	must(cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions([]string{"auto", "cri", "hcsdiag"},
 		cobra.ShellCompDirectiveNoFileComp)))
 }
 
 func (o *insideOptions) validate() error {
-	switch o.via {
-	case anyWay, string(hcs.ByRuntime), string(hcs.ByTool):
+	switch o.method {
+	case anyMethod, string(hcs.ByRuntime), string(hcs.ByTool):
 		return nil
 	}
-	return usagef("--via %s: use auto, cri or hcsdiag", o.via)
+	return usagef("--method %s: use auto, cri or hcsdiag", o.method)
 }
 
 func (a *app) hcsExecCommand() *cobra.Command {
@@ -82,7 +80,7 @@ With -i the command has your stdin, and with -t, or -it, your terminal, as in
 	})
 	cmd.Flags().BoolVarP(&stdin, "stdin", "i", false, "send stdin to the command")
 	cmd.Flags().BoolVarP(&terminal, "tty", "t", false, "give the command your terminal")
-	o.addFlags(cmd, &a.global.via)
+	o.addFlags(cmd)
 	return cmd
 }
 
@@ -104,7 +102,7 @@ func (a *app) hcsReadCommand() *cobra.Command {
 
 By default cmd.exe in the container types the file, which suits text: UTF-16
 with a byte order mark arrives in the code page of the container, and a zero
-byte may end it. For other files use --via hcsdiag.`,
+byte may end it. For other files use --method hcsdiag.`,
 		Example: examples(
 			`hcs read default/web 'C:\Windows\System32\drivers\etc\hosts'`, "",
 		),
@@ -116,7 +114,7 @@ byte may end it. For other files use --via hcsdiag.`,
 			})
 		},
 	})
-	o.addFlags(cmd, &a.global.via)
+	o.addFlags(cmd)
 	return cmd
 }
 
@@ -128,8 +126,8 @@ func (a *app) runInside(ctx context.Context, o *insideOptions, name string, work
 	if err != nil {
 		return err
 	}
-	target := hcs.Target{Name: name, Via: hcs.Way(o.via)}
-	if o.via == anyWay {
+	target := hcs.Target{Name: name, Via: hcs.Way(o.method)}
+	if o.method == anyMethod {
 		target.Via = ""
 	}
 	streams := command.Streams{Stdout: ui.Raw(a.streams.Out), Stderr: ui.Raw(a.streams.Err)}

@@ -15,24 +15,21 @@ import (
 // flags that select and reach nodes.
 const usesNodes = "swdt-uses-nodes"
 
-func forNodes(cmd *cobra.Command) *cobra.Command {
+func forNodes(cmd *cobra.Command) *cobra.Command { return annotate(cmd, usesNodes) }
+
+// annotate marks a command.
+func annotate(cmd *cobra.Command, mark string) *cobra.Command {
 	if cmd.Annotations == nil {
 		cmd.Annotations = map[string]string{}
 	}
-	cmd.Annotations[usesNodes] = "true"
+	cmd.Annotations[mark] = "true"
 	return cmd
 }
 
 // usesDocument marks the commands whose --config names the document of a cluster.
 const usesDocument = "swdt-uses-document"
 
-func forDocument(cmd *cobra.Command) *cobra.Command {
-	if cmd.Annotations == nil {
-		cmd.Annotations = map[string]string{}
-	}
-	cmd.Annotations[usesDocument] = "true"
-	return cmd
-}
+func forDocument(cmd *cobra.Command) *cobra.Command { return annotate(cmd, usesDocument) }
 
 // examples formats examples: pairs alternates the arguments of a command and their description.
 func examples(pairs ...string) string {

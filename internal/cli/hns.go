@@ -26,13 +26,13 @@ runtime reports. With a kubeconfig, load balancers are named by their Services,
 and endpoints on other nodes by their pods. "none" stands for an object without
 an owner; "unknown" for one whose owner could not be determined.
 
-With --from, the objects come from a file, such as one that is attached to an issue.`
+With --dump, the objects come from a file, such as one that is attached to an issue.`
 	cmd.Example = examples(
 		"hns endpoints", "address, MAC and policies of pods",
 		"hns loadbalancers --kubeconfig admin.conf", "with backends",
 		"hns policies --ip 192.168.15.167", "of one address",
 		"hns graph > node.svg", "as a picture",
-		"hns endpoints --from dump.json", "of a saved dump",
+		"hns endpoints --dump dump.json", "of a saved dump",
 	)
 	return cmd
 }
@@ -49,9 +49,9 @@ func (o *hnsOptions) addFlags(a *app, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.network, "network",
 		"", "only objects of this network: its `name`, or the beginning of its ID")
 	cmd.Flags().StringVar(&o.ip, "ip", "", "only objects with this `address` of a pod or a Service")
-	cmd.Flags().StringVar(&o.from, "from", "",
+	cmd.Flags().StringVar(&o.from, "dump", "",
 		"a saved dump in place of nodes: a `file` with JSON of hnsdiag list all -d or of Get-Hns…, or - for stdin")
-	must(cmd.MarkFlagFilename("from"))
+	must(cmd.MarkFlagFilename("dump"))
 	o.cluster.addFlags(cmd)
 	must(cmd.RegisterFlagCompletionFunc("network", a.completeNetworks))
 }

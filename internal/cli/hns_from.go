@@ -15,7 +15,7 @@ import (
 // maxDump bounds the size of a file with HNS objects, in bytes.
 const maxDump = 256 << 20
 
-// networks reads the networks of nodes or, with --from, of a file. open opens the session with the nodes.
+// networks reads the networks of nodes or, with --dump, of a file. open opens the session with the nodes.
 func (a *app) networks(ctx context.Context, o *hnsOptions, owners bool,
 	open func() (*session, error)) ([]fleet.Result[hns.View], error) {
 	if o.from != "" {
@@ -37,7 +37,7 @@ func (a *app) networks(ctx context.Context, o *hnsOptions, owners bool,
 // owners.
 func (a *app) networksFrom(ctx context.Context, o *hnsOptions, owners bool) ([]fleet.Result[hns.View], error) {
 	if len(a.global.nodes) > 0 || a.global.selector != "" {
-		return nil, usagef("--from reads a file and asks no node: leave -n and --selector out")
+		return nil, usagef("--dump reads a file and asks no node: leave -n and --selector out")
 	}
 	file, err := a.dumpFile(o.from)
 	if err != nil {

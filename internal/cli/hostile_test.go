@@ -140,7 +140,7 @@ func lyingAgent(now *atomic.Pointer[lie], seen *atomic.Int64) func(hash string) 
 // other commands contact no node, or notShown has the reason.
 func shownCommands() map[string][]string {
 	return map[string][]string{
-		"status": nil, "setup": nil, "kubernetes": {"--force"}, "rollback": {"kubelet"}, "doctor": nil,
+		"status": nil, "setup": nil, "push": {"--force"}, "rollback": {"kubelet"}, "restart": {"kubelet"}, "services": nil, "top": nil, "doctor": nil,
 		"cp": {"win:C:\\k\\x.txt", "here.txt"}, "logs": {"file:C:\\k\\x.txt"}, "logs list": nil,
 		"events":  {"--tail", "5"},
 		"capture": {"--for", "50ms"}, "capture counters": nil, "capture vfp": nil,
@@ -169,6 +169,7 @@ func notShown() map[string]string {
 	const page = "no agent answers, and its result passes a ui.Page"
 	reasons := map[string]string{
 		"exec": raw, "shell": raw, "powershell": raw, "hcs read": raw, "hcs exec": raw,
+		"forward": "it runs until Ctrl-C, and prints addresses of this machine", "rdp": "it runs as forward does",
 		"cri proxy": "it runs until Ctrl-C, and tells the story", "stats serve": raw,
 		"diag show": here, "stats compare": here, "stats report": here, "cri env": here, "config": parent,
 		"config init": here, "config validate": here, "config trust": here, "config untrust": here, "config list": here,
@@ -239,7 +240,7 @@ func TestNoNodeCommandsTheTerminal(t *testing.T) {
 		[]byte(strings.Replace(document, "  kubernetes:\n",
 			"  setup:\n    hosts: [{address: 10.0.0.1, names: [api]}]\n  kubernetes:\n", 1)))
 	w.build("1.0.0")
-	if code, _ := w.swdt(t.Context(), &lines{}, "kubernetes"); code != 0 {
+	if code, _ := w.swdt(t.Context(), &lines{}, "push"); code != 0 {
 		t.Fatalf("the honest node: exit code %d", code)
 	}
 	rounds := []lie{{}, {errors: true}, {bit: 3}}

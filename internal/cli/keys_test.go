@@ -21,7 +21,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-// typist is the user at the terminal of a `swdt kubernetes --watch`.
+// typist is the user at the terminal of a `swdt push --watch`.
 type typist struct {
 	*workplace
 	keyboard *os.File
@@ -49,7 +49,7 @@ func (w *workplace) sit() *typist {
 		shown <- err
 	}()
 	ctx, cancel := context.WithCancel(context.Background())
-	args := []string{"kubernetes", "--watch", "-c", filepath.Join(w.folder, "swdt.yaml")}
+	args := []string{"push", "--watch", "-c", filepath.Join(w.folder, "swdt.yaml")}
 	environment := cli.Environment{Agent: agent, Getenv: func(string) string { return "" }}
 	ended := make(chan struct{})
 	go func() {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/localfile"
@@ -20,12 +21,44 @@ type clusterOptions struct {
 	noStdin             bool // the kubeconfig's exec plugins get no stdin
 }
 
+// usesCluster marks the commands that ask the cluster of --kubeconfig and --context, which their help shows. makesCluster
+// marks those that add a new cluster to --kubeconfig.
+const (
+	usesCluster  = "swdt-uses-cluster"
+	makesCluster = "swdt-makes-cluster"
+)
+
+// addFlags adds kubectl's flags to a command that asks the cluster. Every command has them; here they fill o.
 func (o *clusterOptions) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig",
-		"", "`file` that names the cluster (default $KUBECONFIG, else ~/.kube/config)")
-	cmd.Flags().StringVar(&o.context, "context", "", "`name` of the kubeconfig's context (default its current one)")
+	annotate(cmd, usesCluster)
+	o.add(cmd.Flags())
 	must(cmd.MarkFlagFilename("kubeconfig"))
 	must(cmd.RegisterFlagCompletionFunc("context", o.completeContexts))
+}
+
+func (o *clusterOptions) add(flags *pflag.FlagSet) {
+	addKubeconfig(flags, &o.kubeconfig)
+	flags.StringVar(&o.context, "context", "", "`name` of the kubeconfig's context (default its current one)")
+}
+
+func addKubeconfig(flags *pflag.FlagSet, value *string) {
+	flags.StringVar(value, "kubeconfig", "", "`file` with the cluster: the one to ask, or that is made (default $KUBECONFIG, "+
+		"else ~/.kube/config)")
+}
+
+// addNewCluster adds --kubeconfig to a command that makes a cluster.
+func addNewCluster(cmd *cobra.Command, kubeconfig *string) {
+	annotate(cmd, makesCluster)
+	addKubeconfig(cmd.Flags(), kubeconfig)
+	must(cmd.MarkFlagFilename("kubeconfig"))
+}
+
+// checkContext rejects --context for a command that makes a cluster, whose context gets a name of its own.
+func (a *app) checkContext(cmd *cobra.Command) error {
+	if cmd.Annotations[makesCluster] == "" || a.global.cluster.context == "" {
+		return nil
+	}
+	return usagef("%s makes a context of its own in the kubeconfig: leave --context out", cmd.CommandPath())
 }
 
 // completeContexts completes the contexts of the kubeconfig.

@@ -96,7 +96,7 @@ func moment(flag, text string, now time.Time) (time.Time, error) {
 
 type logsOptions struct {
 	selection
-	via     string
+	source  string
 	cluster clusterOptions
 }
 
@@ -135,12 +135,11 @@ yet, and a service that restarts.
 		ValidArgsFunction: a.completeSources,
 	})
 	o.addFlags(cmd, "lines")
-	o.via = string(logs.Auto)
-	cmd.Flags().Var(ownVia{&o.via, &a.global.via}, "via",
-		"how the node is reached: `auto|ssh|api`; auto uses the API server if SSH fails and --kubeconfig or "+
-			"--context names it; kubernetes is the global --via")
+	cmd.Flags().StringVar(&o.source, "source", string(logs.Auto),
+		"the `source` that logs are read from: auto, ssh or api; auto uses the API server if SSH fails and --kubeconfig or "+
+			"--context names it")
 	o.cluster.addFlags(cmd)
-	must(cmd.RegisterFlagCompletionFunc("via",
+	must(cmd.RegisterFlagCompletionFunc("source",
 		cobra.FixedCompletions([]string{string(logs.Auto), string(logs.SSH), string(logs.API)},
 			cobra.ShellCompDirectiveNoFileComp)))
 	cmd.AddCommand(a.logsListCommand())
@@ -166,11 +165,11 @@ func (a *app) runLogs(cmd *cobra.Command, o *logsOptions, sources []string) erro
 		}
 	}
 	options.Sources, options.ReportUntimed = sources, true
-	if o.via != string(logs.Auto) && o.via != string(logs.SSH) && o.via != string(logs.API) {
-		return usagef("--via %s: use auto, ssh or api", o.via)
+	if o.source != string(logs.Auto) && o.source != string(logs.SSH) && o.source != string(logs.API) {
+		return usagef("--source %s: use auto, ssh or api", o.source)
 	}
-	if o.via == string(logs.API) && o.follow {
-		return usagef("the API server cannot follow a log: leave --follow or --via api out")
+	if o.source == string(logs.API) && o.follow {
+		return usagef("the API server cannot follow a log: leave --follow or --source api out")
 	}
 	return a.showLogs(cmd.Context(), options, o)
 }
@@ -196,7 +195,7 @@ func (a *app) mergeLogs(ctx context.Context, s *session, options logs.Options, o
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
 	nodes := logs.Nodes{
-		Documents: s.documents, Via: logs.Via(o.via), Connect: s.connectAndClose, Reporter: s.reporter,
+		Documents: s.documents, Via: logs.Via(o.source), Connect: s.connectAndClose, Reporter: s.reporter,
 		Cluster: o.cluster.open, ClusterNamed: o.cluster.named(),
 	}
 	results, err := nodes.Merge(ctx, options, sink)

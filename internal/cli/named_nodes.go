@@ -59,8 +59,8 @@ func (a *app) namedDocuments() ([]config.Document, error) {
 			if slices.ContainsFunc(chosen, func(other config.Document) bool {
 				return other.Node.Metadata.Name == d.Node.Metadata.Name
 			}) {
-				return nil, usagef("--node %s: another node has the name %s, too: give one of them a name in a node file", name,
-					d.Node.Metadata.Name)
+				return nil, usagef("%s %s: another node has the name %s, too: give one of them a name in a node file", a.nodesFlag(),
+					name, d.Node.Metadata.Name)
 			}
 			a.typed[d.Node.Metadata.Name] = name
 		default:
@@ -73,7 +73,7 @@ func (a *app) namedDocuments() ([]config.Document, error) {
 		_, err := config.Select(documents, unknown, "")
 		return nil, withSSHRemedy(err)
 	}
-	return a.global.via.apply(chosen), nil
+	return a.applyVia(chosen), nil
 }
 
 // namedInFiles returns the nodes of the file that counts. Without one, and if the file that swdt found is not
@@ -147,8 +147,8 @@ func (a *app) checkOneMeaning(name string, d config.Document) error {
 	if err != nil || own == other {
 		return nil
 	}
-	return usagef("--node %s has two meanings: a node of %s (%s), and a Host of the SSH config (%s); name the file with -c %[2]s, "+
-		"or the machine with USER@%[1]s", name, d.File, own, other)
+	return usagef("%s %s has two meanings: a node of %s (%s), and a Host of the SSH config (%s); name the file with -c %[3]s, "+
+		"or the machine with USER@%[2]s", a.nodesFlag(), name, d.File, own, other)
 }
 
 func (a *app) sshOptions() ssh.Options { return ssh.Options{Config: a.global.sshConfig} }

@@ -235,7 +235,7 @@ the default is ` + smoke.DefaultImage + `.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.images.image, "image", "", "`image` of the pods (default agnhost)")
 	flags.StringVar(&o.images.linuxImage, "linux-image", "", "`image` of the pods on Linux (default that of --image)")
-	flags.DurationVar(&o.images.wait, "wait", smoke.DefaultWait, "how long the start of each pod may take")
+	flags.DurationVar(&o.images.wait, waitTimeout, smoke.DefaultWait, "how long the start of each pod may take")
 	flags.BoolVar(&o.hosts, "hosts", false, "add the nodes themselves, by pods in their network")
 	flags.DurationVar(&o.settle, "settle", netpol.DefaultSettle, "how long policies may take to bind")
 	flags.DurationVar(&o.attempt, "probe-timeout", netpol.DefaultProbeTimeout,

@@ -79,7 +79,7 @@ address and the tunnels of Linux.
 
 The addresses come from the cluster. The manifests are the published ones, whose
 hashes swdt knows, of the newest version that is tested with the cluster's
-Kubernetes; name another one with --version or --manifest, and its hash with
+Kubernetes; name another one with --release or --manifest, and its hash with
 --sha256. --mirror replaces the internet. swdt knows no hash of Antrea: verify its
 two manifests, antrea.yml and antrea-windows-with-ovs.yml, and pass both hashes, or
 name both files.
@@ -109,11 +109,11 @@ the cluster has, and reports the reason if it does not.`,
 	}))
 	o.cluster.addFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&o.version, "version", "", "`version` of the network (default the one whose hash swdt knows)")
+	flags.StringVar(&o.version, "release", "", "`version` of the network (default the one whose hash swdt knows)")
 	flags.StringArrayVar(&o.manifests, "manifest", nil,
 		"`file` or URL of a manifest to apply instead of the network's own; repeat the flag for each manifest")
 	flags.StringArrayVar(&o.hashes, "sha256", nil, "`hash` of the manifest; once for each manifest, in their order")
-	flags.StringVar(&o.mirror, "mirror", "", "`folder` or URL that replaces the internet")
+	flags.StringVar(&o.mirror, "mirror", "", "`URL or folder` that everything is downloaded from instead")
 	flags.StringVar(&o.podCIDR, "pod-cidr", "", "`addresses` of pods (default those of the cluster)")
 	flags.StringSliceVar(&o.serviceCIDRs, "service-cidr", nil, "`addresses` of Services (default those of the cluster)")
 	flags.StringVar(&o.apiServer, "api-server", "",
@@ -126,8 +126,8 @@ the cluster has, and reports the reason if it does not.`,
 	flags.BoolVar(&o.noFlannel, "no-windows-flannel", false,
 		"install flannel although no image of it for Windows is published: you run it there")
 	flags.BoolVar(&o.noWait, "no-wait", false, "do not wait until the network works")
-	flags.BoolVar(&o.force, "force", false, "take fields that other managers own")
-	flags.DurationVar(&o.wait, "wait", defaultNetworkWait, "how long each condition may take")
+	flags.BoolVar(&o.force, "force", false, "take fields even if other managers own them")
+	flags.DurationVar(&o.wait, waitTimeout, defaultNetworkWait, "how long each condition may take")
 	addOnNodesFlag(cmd, &o.onNodes)
 	must(cmd.MarkFlagFilename("manifest"))
 	must(cmd.MarkFlagDirname("mirror"))
@@ -203,9 +203,9 @@ func (o *networkInstallOptions) complete(args []string) (podnetwork.Options, err
 	}
 	switch {
 	case o.wait <= 0:
-		return options, usagef("--wait %s: use a positive time, such as 10m", o.wait)
+		return options, usagef("--%s %s: use a positive time, such as 10m", waitTimeout, o.wait)
 	case o.version != "" && len(o.manifests) > 0:
-		return options, usagef("--version and --manifest exclude each other: the manifest has the version")
+		return options, usagef("--release and --manifest exclude each other: the manifest has the version")
 	case len(o.manifests) == 0 && len(o.hashes) > 2, len(o.manifests) > 0 && len(o.hashes) > len(o.manifests):
 		return options, errMoreHashes
 	}
@@ -392,7 +392,7 @@ Pods have no network afterwards. It asks first, unless --yes or --dry-run is set
 	}))
 	o.cluster.addFlags(cmd)
 	cmd.Flags().BoolVar(&o.crds, "crds", false, "remove the network's kinds too, with all objects of these kinds")
-	cmd.Flags().DurationVar(&o.wait, "wait", defaultNetworkWait, "how long the removal of each object may take")
+	cmd.Flags().DurationVar(&o.wait, waitTimeout, defaultNetworkWait, "how long the removal of each object may take")
 	addYesFlag(cmd, &o.yes)
 	return cmd
 }
@@ -406,7 +406,7 @@ func (a *app) runNetworkRemove(ctx context.Context, o *networkRemoveOptions, arg
 		return err
 	}
 	if o.wait <= 0 {
-		return usagef("--wait %s: use a positive time, such as 10m", o.wait)
+		return usagef("--%s %s: use a positive time, such as 10m", waitTimeout, o.wait)
 	}
 	files, err := a.networkFiles(&o.cluster, false)
 	if err != nil {

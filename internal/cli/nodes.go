@@ -41,7 +41,7 @@ func (a *app) begin() (*session, error) {
 }
 
 func (a *app) sessionFor(documents []config.Document) (*session, error) {
-	documents = a.global.via.apply(documents)
+	documents = a.applyVia(documents)
 	if err := a.checkWay(documents); err != nil {
 		return nil, err
 	}

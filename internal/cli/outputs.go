@@ -13,6 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/hns"
 	"github.com/swdt-dev/swdt/internal/inspect/logs"
 	"github.com/swdt-dev/swdt/internal/inspect/owners"
+	"github.com/swdt-dev/swdt/internal/inspect/services"
 	"github.com/swdt-dev/swdt/internal/inspect/stats/monitor"
 	"github.com/swdt-dev/swdt/internal/inspect/stats/report"
 	"github.com/swdt-dev/swdt/internal/join/bake"
@@ -22,6 +23,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/agentbin/buildinfo"
 	"github.com/swdt-dev/swdt/internal/node/criclient"
 	"github.com/swdt-dev/swdt/internal/node/criproxy"
+	"github.com/swdt-dev/swdt/internal/node/portforward"
 	"github.com/swdt-dev/swdt/internal/node/transfer"
 	"github.com/swdt-dev/swdt/internal/node/transfer/patchfile"
 	"github.com/swdt-dev/swdt/internal/obtain/publish"
@@ -72,15 +74,20 @@ func outputs() map[string]output {
 		"reset":         steps,
 		"upgrade node":  steps,
 		"upgrade check": {document: upgradecheck.Report{}, wide: true},
-		"kubernetes": {document: push.Report{},
+		"push": {document: push.Report{},
 			modes: []mode{{flags: "--watch", document: push.NodeResult{}, records: true}}},
 		"rollback": {document: push.Report{}},
+		"restart":  {document: push.Report{}},
 		"status": {document: push.StatusReport{}, wide: true,
-			modes: []mode{{flags: "-c CLUSTER", document: overview.Report{}}}},
+			modes: []mode{{flags: "-c CLUSTER", document: overview.Report{}}, {flags: "--watch", document: push.NodeStatus{}, records: true}}},
 
+		"top":        {document: owners.LoadReport{}},
+		"services":   {document: services.Report{}},
 		"exec":       none,
 		"shell":      none,
 		"powershell": none,
+		"forward":    {document: portforward.Report{}},
+		"rdp":        {document: portforward.Report{}},
 		"cp":         {document: transfer.CopyReport{}},
 		"logs":       {document: logs.Line{}, records: true},
 		"logs list":  {document: logs.Report{}},

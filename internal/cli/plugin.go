@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/swdt-dev/swdt/internal/config"
 )
 
 // As a plugin of kubectl, swdt reads -n as kubectl does: as the namespace. --node then has no short form. A
@@ -15,6 +18,40 @@ const nodeFlag, namespaceFlag, pluginShort = "node", "namespace", "n"
 
 // toFlag is another name of --node.
 const toFlag = "to"
+
+// nodesFlag returns the flag that names the nodes, with dashes, as the user typed it; --node if none does.
+func (a *app) nodesFlag() string {
+	if a.nodesFrom != "" {
+		return "--" + a.nodesFrom
+	}
+	own := a.args[:ownArguments(a.args)]
+	if slices.ContainsFunc(own, func(arg string) bool {
+		name, _, _ := strings.Cut(arg, "=")
+		return name == "--"+toFlag
+	}) {
+		return "--" + toFlag
+	}
+	return "--" + nodeFlag
+}
+
+// asTyped returns an error about --node, of a package that knows one name of the flag alone, with the name that the
+// user typed.
+func (a *app) asTyped(err error) error {
+	wrong, ok := errors.AsType[*config.Error](err)
+	if !ok || !slices.ContainsFunc(wrong.Problems, ofNodes) {
+		return err
+	}
+	problems := slices.Clone(wrong.Problems)
+	for i, p := range problems {
+		if ofNodes(p) {
+			problems[i].Field = a.nodesFlag()
+		}
+	}
+	return &config.Error{Problems: problems}
+}
+
+// ofNodes reports whether a problem is one of the flag --node.
+func ofNodes(p config.Problem) bool { return p.Field == "--"+nodeFlag }
 
 // plugin reports whether kubectl runs this swdt, as `kubectl swdt`.
 func (a *app) plugin() bool { return displayName(a.env.Program) != "swdt" }

@@ -44,7 +44,9 @@ On several nodes each line begins with the node's name, and stdin is empty.`,
 		Args:              arguments(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: cobra.FixedCompletions([]string{"ps1"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
+			switch missing := a.missingNodeFile(); {
+			case missing != "":
+				return usagef("-c %s: there is no such node file; for the text of a script, use -Command", missing)
 			case cmd.Flags().Changed(commandFlag) && len(args) > 0:
 				return usagef("%s is one script too many: there is --command already", args[0])
 			case cmd.Flags().Changed(commandFlag):
@@ -57,6 +59,16 @@ On several nodes each line begins with the node's name, and stdin is empty.`,
 	})
 	cmd.Flags().StringVar(&text, commandFlag, "", "the script's `text` itself, instead of FILE")
 	return cmd
+}
+
+// missingNodeFile returns the first value of --config that is no file, or "".
+func (a *app) missingNodeFile() string {
+	for _, file := range a.global.config {
+		if file != config.Stdin && !exists(file) {
+			return file
+		}
+	}
+	return ""
 }
 
 // commandFlag is swdt's own spelling of powershell.exe's -Command.

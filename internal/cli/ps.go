@@ -58,7 +58,7 @@ does not answer, pods are known by their shims alone.
 With --fail-on orphan the exit code is 5 if there is an orphan.`,
 		Example: examples(
 			"ps", "",
-			"ps --pod '^web' --sort memory", "",
+			"ps --pod-pattern '^web' --sort memory", "",
 			"ps --orphans --fail-on orphan", "a check",
 			"ps --all --sort cpu --watch", "every process, as top shows them",
 			"ps --filter calico", "only rows that contain calico",
@@ -68,14 +68,14 @@ With --fail-on orphan the exit code is 5 if there is an orphan.`,
 	})
 	flags := cmd.Flags()
 	a.addNamespaceFlag(cmd, &o.selection.Namespace)
-	flags.StringVar(&o.pod, "pod", "", "only pods whose name matches this regular `expression`")
+	flags.StringVar(&o.pod, podPattern, "", "only pods whose name matches this regular `expression`")
 	o.choice.addFlags(cmd, "owner, part, number, program or image", owners.Columns())
 	flags.BoolVar(&o.selection.All, "all", false, "every process, and containers that have ended")
 	flags.BoolVar(&o.selection.Orphans, "orphans", false, "list only processes without an owner")
 	flags.StringVar(&o.failOn, "fail-on", "", "`orphan`: exit code 5 if a process has no owner")
-	flags.BoolVarP(&o.watch, "watch", "w", false, "refresh the list until Ctrl-C")
+	flags.BoolVar(&o.watch, "watch", false, "refresh the list until Ctrl-C")
 	flags.DurationVar(&o.interval, "interval", 2*time.Second, "`time` between two refreshes of --watch")
-	must(cmd.RegisterFlagCompletionFunc("pod", a.completePodNames))
+	must(cmd.RegisterFlagCompletionFunc(podPattern, a.completePodNames))
 	must(cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{failOnOrphan},
 		cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
@@ -84,7 +84,7 @@ With --fail-on orphan the exit code is 5 if there is an orphan.`,
 func (o *psOptions) complete() (err error) {
 	if o.pod != "" {
 		if o.selection.Pod, err = regexp.Compile(o.pod); err != nil {
-			return usagef("--pod: %v", err)
+			return usagef("--%s: %v", podPattern, err)
 		}
 	}
 	if err := o.choice.complete(owners.Columns()); err != nil {
@@ -96,9 +96,9 @@ func (o *psOptions) complete() (err error) {
 	case o.failOn != "" && o.failOn != failOnOrphan:
 		return usagef("--fail-on %s: use orphan", o.failOn)
 	case o.selection.Orphans && (ofPods || o.selection.All):
-		return usagef("--orphans lists processes without an owner: leave --pod, --namespace and --all out")
+		return usagef("--orphans lists processes without an owner: leave --pod-pattern, --namespace and --all out")
 	case ofPods && o.selection.All:
-		return usagef("--all also lists processes of no pod: leave --pod and --namespace out")
+		return usagef("--all also lists processes of no pod: leave --pod-pattern and --namespace out")
 	case o.watch && o.failOn != "":
 		return usagef("--watch has no end, but --fail-on sets the exit code at the end: use one of the two")
 	case o.interval < 100*time.Millisecond:

@@ -92,9 +92,18 @@ func withFiles(documents []config.Document, files []pushedFile) ([]config.Docume
 // withComponents returns the documents with a component of each name for the nodes that no file has, whose services
 // lead to the binaries.
 func withComponents(documents []config.Document, names []string) ([]config.Document, unplaced) {
+	return withNames(documents, names, func(d config.Document) bool { return !d.OfFile() })
+}
+
+// withServices returns the documents with a component of each name, also if the file of a node lacks it.
+func withServices(documents []config.Document, names []string) ([]config.Document, unplaced) {
+	return withNames(documents, names, func(config.Document) bool { return true })
+}
+
+func withNames(documents []config.Document, names []string, of func(config.Document) bool) ([]config.Document, unplaced) {
 	changed, open := slices.Clone(documents), unplaced{}
 	for i, d := range changed {
-		if d.OfFile() {
+		if !of(d) {
 			continue
 		}
 		provisioners := slices.Clone(d.Node.Spec.Kubernetes.Provisioners)

@@ -11,7 +11,7 @@ import (
 )
 
 // checkSave returns an error if --save cannot write its file: before a node is contacted.
-func (o *kubernetesOptions) checkSave(documents []config.Document) error {
+func (o *pushOptions) checkSave(documents []config.Document) error {
 	switch {
 	case o.save == "":
 		return nil
@@ -25,7 +25,7 @@ func (o *kubernetesOptions) checkSave(documents []config.Document) error {
 }
 
 // saved writes the node file that would do the same as a push that has succeeded on all nodes.
-func (a *app) saved(o *kubernetesOptions, documents []config.Document, results []fleet.Result[push.NodeResult]) error {
+func (a *app) saved(o *pushOptions, documents []config.Document, results []fleet.Result[push.NodeResult]) error {
 	if o.save == "" || a.global.dryRun || slices.ContainsFunc(results, func(r fleet.Result[push.NodeResult]) bool { return r.Err != nil }) {
 		return nil
 	}

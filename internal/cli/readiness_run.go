@@ -73,8 +73,8 @@ worker looks for them.`,
 	o.choice.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&o.source.Path, "binary", "", "`path` of an e2e.test (default that of the cluster's version)")
-	flags.StringVar(&o.source.Build, "build", "", "build e2e.test in this checkout of Kubernetes, a `folder`")
-	flags.StringVar(&o.source.Mirror, "mirror", "", "`URL` or folder that replaces https://dl.k8s.io")
+	flags.StringVar(&o.source.Build, "checkout", "", "build e2e.test in this checkout of Kubernetes, a `folder`")
+	flags.StringVar(&o.source.Mirror, "mirror", "", "`URL or folder` that everything is downloaded from instead of https://dl.k8s.io")
 	flags.StringSliceVar(&o.taints, "non-blocking-taints", nil,
 		"`keys` of taints of nodes that specs do not need (default "+trial.DefaultTaints+")")
 	flags.StringVar(&o.repoList, "repo-list", "",
@@ -82,12 +82,12 @@ worker looks for them.`,
 	flags.BoolVar(&o.skipChecks, "skip-checks", false, "run the specs whatever the checks of \"swdt e2e\" find")
 	flags.StringVar(&o.probes.image, "image", "", "`image` of the probes' Windows pods (default agnhost)")
 	flags.StringVar(&o.probes.linuxImage, "linux-image", "", "`image` of the probes' server on Linux (default that of --image)")
-	flags.DurationVar(&o.probes.wait, "wait", smoke.DefaultWait, "how long the start of each pod of a probe may take")
+	flags.DurationVar(&o.probes.wait, waitTimeout, smoke.DefaultWait, "how long the start of each pod of a probe may take")
 	flags.StringVar(&o.out, "out", "", "`folder` for the results, new or empty (default readiness-DATE-TIME)")
 	flags.StringVar(&o.sonobuoy, "sonobuoy", "", "`folder` of a Sonobuoy plugin's results, to write them there too")
 	flags.StringSliceVar(&o.assume, "assume", nil, "the cluster has these `needs` of cases, whatever its facts show")
 	flags.BoolVar(&o.disruptive, "disruptive", false, "run cases that disturb a node and its pods too")
-	must(errors.Join(cmd.MarkFlagFilename("binary"), cmd.MarkFlagDirname("build"), cmd.MarkFlagDirname("mirror"),
+	must(errors.Join(cmd.MarkFlagFilename("binary"), cmd.MarkFlagDirname("checkout"), cmd.MarkFlagDirname("mirror"),
 		cmd.MarkFlagDirname("out"), cmd.MarkFlagDirname("sonobuoy"), cmd.MarkFlagFilename("repo-list")))
 	must(cmd.RegisterFlagCompletionFunc("assume", cobra.FixedCompletions(readiness.Needs(),
 		cobra.ShellCompDirectiveNoFileComp)))
@@ -113,7 +113,7 @@ func (o *readinessRunOptions) complete(a *app, now time.Time) (readiness.Options
 		return options, specs, pods, usagef("--assume: %v", err)
 	}
 	if o.source.Path != "" && o.source.Build != "" {
-		return options, specs, pods, usagef("--binary and --build both name an e2e.test: use one of the two")
+		return options, specs, pods, usagef("--binary and --checkout both name an e2e.test: use one of the two")
 	}
 	if err := artifact.CheckMirror(o.source.Mirror); err != nil {
 		return options, specs, pods, usagef("--mirror %s: %v", o.source.Mirror, err)

@@ -86,8 +86,7 @@ func (a *app) kubectl(args []string) []string {
 	for _, name := range clusterFlags() {
 		flags.add(name, "", a.invokedWith(name))
 	}
-	flags.addCluster(clusterOptions{kubeconfig: a.global.via.settings.Kubeconfig,
-		context: a.global.via.settings.Context})
+	flags.addCluster(a.clusterOfVia())
 	flags.addCluster(a.ofDocument)
 	return slices.Insert(slices.Clone(args), own, flags.all...)
 }
@@ -98,10 +97,11 @@ func clusterFlags() []string { return []string{"kubeconfig", "context"} }
 // invokedWith returns the value of a flag of this invocation, or "" if its command has
 // no such flag.
 func (a *app) invokedWith(flag string) string {
-	if a.invoked == nil || a.invoked.Flags().Lookup(flag) == nil {
+	cmd := cmp.Or(a.completed, a.invoked)
+	if cmd == nil || cmd.Flags().Lookup(flag) == nil {
 		return ""
 	}
-	return a.invoked.Flags().Lookup(flag).Value.String()
+	return cmd.Flags().Lookup(flag).Value.String()
 }
 
 // carriedFlags are flags to add to a command line that may already have some of them.
@@ -160,7 +160,12 @@ func (a *app) carried(command *cobra.Command, node string, line []string) []stri
 	}
 	flags.add("known-hosts", "", a.global.knownHosts)
 	flags.add("ssh-config", "", a.global.sshConfig)
-	flags.add("via", "", a.global.via.text)
+	flags.add(viaName, "", a.global.via.text)
+	if a.global.via.text != "" && command.Annotations[usesCluster] == "" {
+		for _, name := range clusterFlags() {
+			flags.add(name, "", a.invokedWith(name))
+		}
+	}
 	return append(flags.all, a.carriedCluster(command, line)...)
 }
 
@@ -173,12 +178,11 @@ func (a *app) carriedCluster(command *cobra.Command, line []string) []string {
 		flags.add("config", "c", a.global.config...)
 	}
 	for _, name := range clusterFlags() {
-		if command.Flags().Lookup(name) != nil {
+		if command.Annotations[usesCluster] != "" || name == "kubeconfig" && command.Annotations[makesCluster] != "" {
 			flags.add(name, "", a.invokedWith(name))
 		}
 	}
-	// If a command has no flag --context, its --kubeconfig is the file for a new cluster.
-	if command.Flags().Lookup("context") != nil && !document {
+	if command.Annotations[usesCluster] != "" && !document {
 		flags.addCluster(a.ofDocument)
 	}
 	return flags.all

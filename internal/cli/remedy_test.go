@@ -261,7 +261,7 @@ func TestCommandsOnAPageKeepTheInvocation(t *testing.T) {
 func stdoutByHand() map[string]string {
 	programs, terminal := "streams of programs on the node", "asks whether it is a terminal"
 	return map[string]string{
-		"results.go": "has the printer, and makes the Page", "kubernetes_watch.go": "records",
+		"results.go": "has the printer, and makes the Page", "push_watch.go": "records", "status_watch.go": "records",
 		"ps.go":             "records, and the live screen",
 		"fleet_rollouts.go": "records, and the live screen",
 		"stats_watch.go":    "records, CSV, and the live screen", "capture_run.go": "packets",
@@ -270,7 +270,7 @@ func stdoutByHand() map[string]string {
 		"hns_graph.go": "pictures", "stats_report.go": "the HTML page", "stats_serve.go": "an address",
 		"config.go": "files to redirect", "completion.go": "a script for a shell", "root.go": "cobra's help",
 		"via.go":     "a manifest to redirect",
-		"sandbox.go": "the background process", "kubernetes_then.go": "streams of a command that is a part",
+		"sandbox.go": "the background process", "push_then.go": "streams of a command that is a part",
 		"prompt.go": terminal, "rows.go": terminal,
 	}
 }

@@ -75,7 +75,10 @@ func TestEveryCommandHasASchemaThatIsHeld(t *testing.T) {
 // output, each with the test that does.
 func comparedElsewhere() map[string]func(*testing.T) {
 	return map[string]func(*testing.T){
-		"kubernetes-watch.json": watchPrintsItsSchema,   // it has no end for which a script could wait
+		"push-watch.json":       watchPrintsItsSchema, // it has no end for which a script could wait
+		"status-watch.json":     statusWatchFitsItsSchema,
+		"forward.json":          forwardFitsItsSchema, // so has this
+		"rdp.json":              forwardReportFits("rdp.json"),
 		"vm-image-inspect.json": inspectPrintsItsSchema, // it needs an ISO
 		"netpol-run.json":       netpolRunFitsItsSchema, // it needs pods that run; a script has its failure
 		// a cluster in memory has no rollouts
@@ -144,7 +147,7 @@ func watchPrintsItsSchema(t *testing.T) {
 	run.stdout.await(t, `(?m)^\{.*\}$`, 1)
 	w.replace("kubelet.exe", simulated.BinarySpec{Name: "kubelet", Version: "1.0.1"})
 	run.stdout.await(t, `(?m)^\{.*"after":"1.0.1".*\}$`, 1)
-	schema, err := jsonschema.NewCompiler().Compile(filepath.Join(schemas, "kubernetes-watch.json"))
+	schema, err := jsonschema.NewCompiler().Compile(filepath.Join(schemas, "push-watch.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,12 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const (
-	groupNode    = "node"
-	groupInside  = "inside"
-	groupAround  = "around"
-	pluginPrefix = "kubectl-"
-)
+const pluginPrefix = "kubectl-"
 
 func (a *app) rootCommand() *cobra.Command {
 	version := false
@@ -28,7 +23,7 @@ binaries back if the new ones do not come up.`,
 		Example: examples(
 			"config init --write", "write swdt.yaml, a commented node file to start from",
 			"setup", "configure Windows as spec.setup says",
-			"kubernetes", "push binaries, restart, roll back if they fail",
+			"push", "push binaries, restart, roll back if they fail",
 			"status", "what runs on the node now",
 			"sandbox up", "a stand-in for a Windows node",
 		),
@@ -44,10 +39,12 @@ binaries back if the new ones do not come up.`,
 			if err := a.printRBAC(); err != nil {
 				return err
 			}
-			return errors.Join(a.chooseFormat(cmd), a.checkDryRun(cmd))
+			a.warnOfOldSpellings()
+			return errors.Join(a.chooseFormat(cmd), a.checkDryRun(cmd), a.checkContext(cmd))
 		},
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		ValidArgsFunction: completeOtherNames,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
 	}
 	root.Flags().BoolVar(&version, "version", false, "print the version, as the command version does")
 	if name := displayName(a.env.Program); name != root.Use {
@@ -61,34 +58,46 @@ binaries back if the new ones do not come up.`,
 	a.global.addFlags(root.PersistentFlags(), a.nodeShort())
 	a.completeGlobalFlags(root)
 
-	root.AddGroup(
-		&cobra.Group{ID: groupNode, Title: "Change a node:"},
-		&cobra.Group{ID: groupInside, Title: "Look into a node:"},
-		&cobra.Group{ID: groupAround, Title: "Other commands:"},
-	)
-	addTo(root, groupNode, a.setupCommand(), a.joinCommand(), a.kubernetesCommand(), a.rollbackCommand(),
-		a.upgradeCommand(), a.statusCommand(), a.resetCommand())
-	addTo(root, groupInside, a.execCommand(), a.shellCommand(), a.powershellCommand(),
-		a.cpCommand(),
-		a.logsCommand(), a.eventsCommand(), a.captureCommand(), a.psCommand(), a.hnsCommand(), a.hcsCommand(),
-		a.criCommand(), a.statsCommand(), a.traceCommand(), a.diagCommand(), a.doctorCommand())
-	addTo(root, groupAround, a.upCommand(), a.downCommand(), a.clusterCommand(), a.networkCommand(), a.e2eCommand(),
-		a.readinessCommand(), a.fleetCommand(), a.netpolCommand(), a.scaleCommand(), a.selftestCommand(), a.vmCommand(),
-		a.imageCommand(), a.sandboxCommand(), a.configCommand(),
-		a.versionCommand(), a.completionCommand(), optionsCommand(), a.debugCommand())
+	groups := a.taskGroups()
+	for _, group := range groups {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})
+		for _, command := range group.commands {
+			command.GroupID = group.title
+		}
+		addInOrder(root, group.commands...)
+	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	addHelp(root)
+	root.SetHelpCommandGroupID(groups[len(groups)-1].title)
+	a.addFormerFlags(root)
+	a.addFilename(root)
 	completeFileFlags(root)
-	root.SetHelpCommandGroupID(groupAround)
 	root.SetGlobalNormalizationFunc(toIsNode)
 	return root
 }
 
-func addTo(root *cobra.Command, group string, commands ...*cobra.Command) {
-	for _, command := range commands {
-		command.GroupID = group
+// taskGroup has the commands for one kind of task.
+type taskGroup struct {
+	title    string
+	commands []*cobra.Command
+}
+
+// taskGroups returns all commands in the order of the help: groups and commands that a new user needs come first.
+func (a *app) taskGroups() []taskGroup {
+	return []taskGroup{
+		{"Start", []*cobra.Command{a.sandboxCommand(), a.setupCommand(), a.upCommand(), a.downCommand()}},
+		{"Push", []*cobra.Command{a.pushCommand(), a.rollbackCommand(), a.restartCommand()}},
+		{"Look", []*cobra.Command{a.statusCommand(), a.logsCommand(), a.eventsCommand(), a.doctorCommand(), a.psCommand(), a.topCommand(), a.servicesCommand(),
+			a.execCommand(), a.shellCommand(), a.powershellCommand(), a.cpCommand(), a.forwardCommand(), a.rdpCommand(), a.captureCommand(), a.hnsCommand(),
+			a.hcsCommand(), a.criCommand(), a.statsCommand(), a.traceCommand(), a.diagCommand()}},
+		{"Nodes and clusters", []*cobra.Command{a.joinCommand(), a.upgradeCommand(), a.resetCommand(), a.clusterCommand(),
+			a.networkCommand(), a.vmCommand(), a.imageCommand()}},
+		{"Prove", []*cobra.Command{a.e2eCommand(), a.readinessCommand(), a.netpolCommand(), a.scaleCommand(),
+			a.selftestCommand()}},
+		{"Fleet", []*cobra.Command{a.fleetCommand()}},
+		{"This machine", []*cobra.Command{a.configCommand(), optionsCommand(), a.versionCommand(), a.completionCommand(),
+			a.debugCommand()}},
 	}
-	addInOrder(root, commands...)
 }
 
 // displayName returns the command as the user typed it: kubectl runs a file named

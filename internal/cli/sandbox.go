@@ -74,10 +74,10 @@ func (a *app) sandboxUpCommand() *cobra.Command {
 		"the stand-in for Windows: "+strings.Join(sandbox.Drivers(), " or "))
 	cmd.Flags().StringVar(&o.Shell, "shell", "", "default shell of its SSH server: "+strings.Join(sandbox.ShellNames(), ", ")+" (default cmd)")
 	cmd.Flags().BoolVar(&o.Cluster, "cluster", false, "a Kubernetes control plane too, for the node to join")
-	cmd.Flags().BoolVar(&o.KubeProxy, "kube-proxy", false,
+	cmd.Flags().BoolVar(&o.KubeProxy, "with-kube-proxy", false,
 		"a stand-in for kube-proxy on a simulated node with --cluster too")
 	cmd.Flags().IntVar(&o.Pods, "pods", 0, "`number` of pods that a simulated node runs (default 1)")
-	cmd.Flags().IntVar(&o.Port, "port", 0, "`port` to listen on (default a free one)")
+	cmd.Flags().IntVar(&o.Port, "ssh-port", 0, "`port` to listen on (default a free one)")
 	must(cmd.RegisterFlagCompletionFunc("driver", cobra.FixedCompletions(sandbox.Drivers(),
 		cobra.ShellCompDirectiveNoFileComp)))
 	must(cmd.RegisterFlagCompletionFunc("shell", cobra.FixedCompletions(sandbox.ShellNames(),
@@ -92,9 +92,9 @@ func (o *sandboxOptions) validateUp() error {
 	case o.Shell != "" && !slices.Contains(sandbox.ShellNames(), o.Shell):
 		return usagef("--shell %s: use %s", o.Shell, strings.Join(sandbox.ShellNames(), ", "))
 	case o.KubeProxy && (o.Driver != sandbox.DefaultDriver || !o.Cluster):
-		return usagef("--kube-proxy: only a simulated node with --cluster has a stand-in for it; leave it out")
+		return usagef("--with-kube-proxy: only a simulated node with --cluster has a stand-in for it; leave it out")
 	case o.Port < 0 || o.Port > 65535:
-		return usagef("--port %d: use 0 to 65535", o.Port)
+		return usagef("--ssh-port %d: use 0 to 65535", o.Port)
 	case o.Pods < 0 || o.Pods > sandbox.MostPods:
 		return usagef("--pods %d: use 1 to %d", o.Pods, sandbox.MostPods)
 	case o.Pods > 0 && (o.Driver != sandbox.DefaultDriver || o.Cluster):

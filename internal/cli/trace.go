@@ -56,11 +56,11 @@ Without a name both are switched, if the node has them.`,
 		ValidArgs: trace.Services(),
 		RunE:      func(cmd *cobra.Command, args []string) error { return a.runTraceOn(cmd.Context(), args, o) },
 	}))
-	cmd.Flags().StringVar(&o.level, "level", "debug", "containerd's log `level`: debug or trace")
+	cmd.Flags().StringVar(&o.level, "containerd-level", "debug", "containerd's log `level`: debug or trace")
 	cmd.Flags().IntVar(&o.v, "v", 4, "kubelet's verbosity, 0 to 10")
 	cmd.Flags().StringVar(&o.otlp, "otlp", "", "`URL` of the collector that containerd sends spans to")
 	cmd.Flags().BoolVar(&o.force, "force", false,
-		"a setting that trace had changed was changed again: restore the present value later")
+		"go on even if a setting that trace had changed was changed again: restore the present value later")
 	return cmd
 }
 
@@ -79,7 +79,7 @@ one as *.swdt-old.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runTraceOff(cmd.Context(), args, o) },
 	}))
 	cmd.Flags().BoolVar(&o.force, "force", false,
-		"a setting that trace had changed was changed again: restore the value from before trace all the same")
+		"go on even if a setting that trace had changed was changed again: restore the value from before trace")
 	return cmd
 }
 
@@ -110,7 +110,7 @@ func (o *traceOptions) complete(services []string) (trace.Options, error) {
 		OTLP: o.otlp, Force: o.force, Holder: plan.Holder("trace"),
 	}
 	if o.level != "debug" && o.level != "trace" {
-		return options, usagef("--level %s: use debug or trace", o.level)
+		return options, usagef("--containerd-level %s: use debug or trace", o.level)
 	}
 	if o.v < 0 || o.v > 10 {
 		return options, usagef("--v %d: use 0 to 10", o.v)

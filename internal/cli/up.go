@@ -66,17 +66,16 @@ With --smoke, the last stage tests pods on the Windows nodes.`,
 	}))
 	flags := cmd.Flags()
 	flags.StringSliceVar(&o.only, "only", nil, "run only these `stages`: "+strings.Join(up.Kinds(), ", "))
-	flags.StringVar(&o.from, "from", "", "run only this `stage` and the later ones")
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "",
-		"`file` to add the cluster to (default $KUBECONFIG, else ~/.kube/config)")
+	flags.StringVar(&o.from, "from-stage", "", "run only this `stage` and the later ones")
+	addNewCluster(cmd, &o.kubeconfig)
 	flags.StringVar(&o.mirror, "mirror", "", "`URL or folder` that everything is downloaded from instead")
 	flags.BoolVar(&o.allowReboot, "allow-reboot", false, "reboot a node if a change needs it, wait, and continue")
 	flags.BoolVar(&o.smoke, "smoke", false, `test the cluster at the end, as "swdt cluster check" does`)
 	flags.StringVar(&o.smokeImage, "smoke-image", "", "`image` of the pods of --smoke (default agnhost)")
 	flags.DurationVar(&o.smokeWait, "smoke-wait", smoke.DefaultWait, "how long the start of each pod of --smoke may take")
-	must(errors.Join(cmd.MarkFlagFilename("kubeconfig"), cmd.MarkFlagDirname("mirror"),
+	must(errors.Join(cmd.MarkFlagDirname("mirror"),
 		cmd.RegisterFlagCompletionFunc("only", cobra.FixedCompletions(up.Kinds(), cobra.ShellCompDirectiveNoFileComp)),
-		cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(up.Kinds(), cobra.ShellCompDirectiveNoFileComp))))
+		cmd.RegisterFlagCompletionFunc("from-stage", cobra.FixedCompletions(up.Kinds(), cobra.ShellCompDirectiveNoFileComp))))
 	return cmd
 }
 
@@ -125,11 +124,11 @@ func (o *upOptions) stages() ([]string, error) {
 		return o.only, nil
 	}
 	if len(o.only) > 0 {
-		return nil, usagef("--from and --only both choose stages: use one of them")
+		return nil, usagef("--from-stage and --only both choose stages: use one of them")
 	}
 	first := slices.Index(all, o.from)
 	if first < 0 {
-		return nil, usagef("--from %s: use %s", o.from, ui.Alternatives(all))
+		return nil, usagef("--from-stage %s: use %s", o.from, ui.Alternatives(all))
 	}
 	later := all[first:]
 	if !o.smoke && o.from != up.Check { // the smoke test runs only on demand

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
 // noArguments rejects all arguments. It is for commands that only have subcommands.
@@ -15,12 +17,16 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return unknownCommand(cmd, args[0])
+	return unknownCommand(cmd, args)
 }
 
-// unknownCommand returns the error for a word that is not a subcommand of cmd.
-func unknownCommand(cmd *cobra.Command, word string) error {
+// unknownCommand returns the error for words of which the first is not a subcommand of cmd.
+func unknownCommand(cmd *cobra.Command, words []string) error {
+	word := words[0]
 	what := fmt.Sprintf("%s has no command %q", cmd.CommandPath(), word)
+	if does := meant(words); does != "" && !cmd.HasParent() {
+		return usagef("%s; use %s", what, remedy.Command(strings.Fields(does)...))
+	}
 	if similar := closestCommand(cmd, word); similar != "" {
 		return usagef("%s; did you mean %s?", what, similar)
 	}
@@ -129,7 +135,7 @@ func (a *app) flagError(cmd *cobra.Command, err error) error {
 	// If a command is misspelt, its parent parses its flags.
 	if word := firstWord(cmd, a.args); word != "" && !slices.Contains(commandNames(cmd), word) &&
 		cmd.HasAvailableSubCommands() && cmd.ValidateArgs([]string{word}) != nil {
-		return unknownCommand(cmd, word)
+		return unknownCommand(cmd, a.args[slices.Index(a.args, word):])
 	}
 	if long := a.longWithOneDash(cmd); long != "" {
 		return usagef("-%s has one dash; did you mean --%s?", long, long)
@@ -155,7 +161,7 @@ func (a *app) flagError(cmd *cobra.Command, err error) error {
 		return usagef("unknown flag --%s; %s", longName, lists)
 	case errors.As(err, &missing):
 		value, _ := pflag.UnquoteUsage(missing.GetFlag())
-		return usagef("--%s needs a value: --%[1]s %s", missing.GetFlag().Name, strings.ToUpper(value))
+		return usagef("--%s needs a value: --%[1]s %s", longAsTyped(missing), strings.ToUpper(value))
 	case errors.As(err, &invalid):
 		name, value := invalid.GetFlag().Name, invalid.GetValue()
 		if is := typeHint(invalid.GetFlag().Value.Type()); is != "" {
@@ -164,6 +170,14 @@ func (a *app) flagError(cmd *cobra.Command, err error) error {
 		return usagef("--%s %q: %v", name, value, errors.Unwrap(invalid))
 	}
 	return usagef("%v; %s", err, lists)
+}
+
+// longAsTyped returns the long name of a flag without a value: --to as it was typed, which is another name of --node.
+func longAsTyped(missing *pflag.ValueRequiredError) string {
+	if missing.GetSpecifiedShortnames() == "" {
+		return missing.GetSpecifiedName()
+	}
+	return missing.GetFlag().Name
 }
 
 // firstWord returns the first of args, below cmd, that is neither a flag nor a flag's
@@ -240,13 +254,7 @@ func typeHint(flagType string) string {
 const dryRunnable = "swdt-dry-run"
 
 // canDryRun marks a command that shows with --dry-run what it would change.
-func canDryRun(cmd *cobra.Command) *cobra.Command {
-	if cmd.Annotations == nil {
-		cmd.Annotations = map[string]string{}
-	}
-	cmd.Annotations[dryRunnable] = "true"
-	return cmd
-}
+func canDryRun(cmd *cobra.Command) *cobra.Command { return annotate(cmd, dryRunnable) }
 
 // checkDryRun rejects --dry-run for a command that would ignore it: a user who relies
 // on it must be able to trust that nothing changes.

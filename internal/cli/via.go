@@ -77,28 +77,6 @@ func (f *viaFlag) Set(text string) error {
 	return nil
 }
 
-// ownVia is the value of --via in a command that has ways of its own. It also takes the values of the global
-// flag, which the command's flag hides.
-type ownVia struct {
-	own    *string
-	global *viaFlag
-}
-
-func (f ownVia) String() string {
-	if f.own == nil { // pflag makes a zero value to compare with
-		return ""
-	}
-	return *f.own
-}
-func (f ownVia) Type() string { return "string" }
-func (f ownVia) Set(text string) error {
-	if first, _, _ := strings.Cut(text, ","); first == viaKubernetes {
-		return f.global.Set(text)
-	}
-	*f.own = text
-	return nil
-}
-
 // apply returns the documents with the way of the flag. The names of the Nodes stay those of the files.
 func (f *viaFlag) apply(documents []config.Document) []config.Document {
 	if f.text == "" {
@@ -126,6 +104,42 @@ func (f *viaFlag) apply(documents []config.Document) []config.Document {
 	}
 	return changed
 }
+
+// applyVia returns the documents with the way of --via, through the cluster that this invocation names. A node whose file
+// leads through a cluster that it does not name is in that cluster, too.
+func (a *app) applyVia(documents []config.Document) []config.Document {
+	way, named := a.global.via, a.clusterOfVia()
+	way.settings.Kubeconfig, way.settings.Context = named.kubeconfig, named.context
+	changed := slices.Clone(way.apply(documents))
+	for i := range changed {
+		own := changed[i].Node.Spec.Credentials.Kubernetes
+		if own == nil || own.Kubeconfig != "" || own.Context != "" {
+			continue
+		}
+		through := *own
+		through.Kubeconfig, through.Context = named.kubeconfig, named.context
+		changed[i].Node.Spec.Credentials.Kubernetes = &through
+	}
+	return changed
+}
+
+// clusterOfVia returns the cluster that the settings of --via name, else that of --kubeconfig and --context.
+func (a *app) clusterOfVia() clusterOptions {
+	if own := a.global.via.settings; own.Kubeconfig != "" || own.Context != "" {
+		return clusterOptions{kubeconfig: own.Kubeconfig, context: own.Context}
+	}
+	if path, _ := a.invokedNeedsSSH(); slices.Contains(makeCluster(), path) {
+		return clusterOptions{} // --kubeconfig gets the new cluster
+	}
+	named := clusterOptions{kubeconfig: a.invokedWith("kubeconfig"), context: a.invokedWith("context")}
+	if path, err := filepath.Abs(named.kubeconfig); err == nil && named.kubeconfig != "" {
+		named.kubeconfig = path
+	}
+	return named
+}
+
+// makeCluster lists the commands that add a new cluster to --kubeconfig.
+func makeCluster() []string { return []string{"up", "cluster create"} }
 
 // with returns the value of --via that a proposed command names, with the settings of this invocation that the
 // proposed one does not set.

@@ -36,7 +36,7 @@ func (a *app) clusterDocuments() ([]config.Document, error) {
 	names := a.namesInCluster(described)
 	switch {
 	case a.global.selector == "" && len(names) > 0:
-		return config.OfNames(names, described, a.global.via.apply)
+		return config.OfNames(names, described, a.applyVia)
 	case a.completing():
 		return nil, usagef("a completion does not ask the cluster")
 	case a.global.selector == "":
@@ -61,7 +61,7 @@ func (a *app) clusterDocuments() ([]config.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	return config.OfNames(chosen, described, a.global.via.apply)
+	return config.OfNames(chosen, described, a.applyVia)
 }
 
 // refusedList adds the exit code for an unreachable node to err if the API server cannot be reached, or does
@@ -97,8 +97,9 @@ func (a *app) listNodes(ctx context.Context, names []string, selector labels.Sel
 
 // viaCluster returns the cluster of --via.
 func (a *app) viaCluster() (*cluster.Cluster, error) {
-	return a.viaClusters().Open(cluster.Options{Kubeconfig: a.global.via.settings.Kubeconfig,
-		Context: a.global.via.settings.Context, NoStdin: a.completing()})
+	named := a.clusterOfVia()
+	return a.viaClusters().Open(cluster.Options{Kubeconfig: named.kubeconfig, Context: named.context,
+		NoStdin: a.completing()})
 }
 
 // unknownNodes returns an error with each name that is no Node of the cluster.

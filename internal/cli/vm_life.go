@@ -269,7 +269,7 @@ in a power cut: what the guest has not written is lost.`,
 			return a.onTargets(cmd.Context(), o.stop)
 		},
 	})
-	addForceFlag(cmd, &o.Force, "end it at once, as in a power cut")
+	addForceFlag(cmd, &o.Force, "end it at once, as in a power cut, even if the guest does not shut down")
 	return cmd
 }
 
@@ -298,7 +298,7 @@ reset at once, as by its reset button. A VM that does not run is started.`,
 			})
 		},
 	})
-	addForceFlag(cmd, &o.Force, "reset it at once")
+	addForceFlag(cmd, &o.Force, "reset it at once, even if the guest does not shut down")
 	wait.addWaitFlag(cmd)
 	return cmd
 }

@@ -60,7 +60,7 @@ func (s *transcript) await(t *testing.T, pattern string, n int) []string {
 	}
 }
 
-// watched is a `swdt kubernetes --watch` in the background.
+// watched is a command that runs until Ctrl-C, such as `swdt push --watch`, in the background.
 type watched struct {
 	*workplace
 	stdout, stderr *transcript
@@ -70,10 +70,16 @@ type watched struct {
 
 func (w *workplace) watch(args ...string) *watched {
 	w.t.Helper()
+	return w.background(append([]string{"push", "--watch"}, args...)...)
+}
+
+// background runs a command until the test ends.
+func (w *workplace) background(args ...string) *watched {
+	w.t.Helper()
 	ctx, cancel := context.WithCancelCause(context.Background()) // outlives the test: Cleanup ends it
 	run := &watched{workplace: w, stdout: newTranscript(), stderr: newTranscript(), code: make(chan int, 1)}
 	run.interrupt = func() { cancel(&cli.InterruptedError{Signal: "test"}) }
-	args = append([]string{"kubernetes", "--watch", "-c", filepath.Join(w.folder, "swdt.yaml")}, args...)
+	args = append(args, "-c", filepath.Join(w.folder, "swdt.yaml"))
 	environment := cli.Environment{Agent: agent, Getenv: func(string) string { return "" }}
 	go func() {
 		run.code <- cli.Run(ctx, ui.Streams{Out: run.stdout, Err: run.stderr}, args, environment)

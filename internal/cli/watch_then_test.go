@@ -90,22 +90,22 @@ func TestWatchThenUsage(t *testing.T) {
 	w := newWorkplace(t)
 	w.build("1.0.0")
 	for text, want := range map[string]string{
-		"":                             "it can run e2e, readiness run,",
-		"push":                         "it can run e2e, readiness run,",
-		"sandbox down":                 "it can run e2e, readiness run,",
-		"kubernetes --watch":           "it can run e2e, readiness run,",
-		"rm -rf /":                     "it can run e2e, readiness run,",
-		"e2e --focus 'a":               "close the quotes",
-		"e2e":                          "no specs are selected",
-		"e2e --focus '[sig'":           "is no regular expression",
-		"e2e --focus a; status":        "no regular expression|has no command|unknown",
-		"e2e --fokus a":                "unknown flag: --fokus",
-		"status -o json":               "its result is shown in text: leave -o out",
-		"-v status":                    "write the command first: status …",
-		"cluster check --wait 0s":      "--wait 0s: use a positive time",
-		"readiness run --assume x":     "there is no need",
-		"cluster check extra":          "extra",
-		"e2e --focus a --no-such-flag": "unknown flag: --no-such-flag",
+		"":                                "it can run e2e, readiness run,",
+		"push":                            "it can run e2e, readiness run,",
+		"sandbox down":                    "it can run e2e, readiness run,",
+		"push --watch":                    "it can run e2e, readiness run,",
+		"rm -rf /":                        "it can run e2e, readiness run,",
+		"e2e --focus 'a":                  "close the quotes",
+		"e2e":                             "no specs are selected",
+		"e2e --focus '[sig'":              "is no regular expression",
+		"e2e --focus a; status":           "no regular expression|has no command|unknown",
+		"e2e --fokus a":                   "unknown flag: --fokus",
+		"status -o json":                  "its result is shown in text: leave -o out",
+		"-v status":                       "write the command first: status …",
+		"cluster check --wait-timeout 0s": "--wait-timeout 0s: use a positive time",
+		"readiness run --assume x":        "there is no need",
+		"cluster check extra":             "extra",
+		"e2e --focus a --no-such-flag":    "unknown flag: --no-such-flag",
 	} {
 		story := &lines{}
 		code, _ := w.swdt(t.Context(), story, "push", "--watch", "--then", text)

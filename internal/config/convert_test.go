@@ -219,7 +219,7 @@ spec:
 }
 
 func TestStarter(t *testing.T) {
-	documents, err := Load([]string{Stdin}, bytes.NewReader(Starter()))
+	documents, err := Load([]string{Stdin}, bytes.NewReader(FullStarter()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,16 +227,10 @@ func TestStarter(t *testing.T) {
 		t.Errorf("got %d documents, warnings %q", len(documents), documents[0].Warnings)
 	}
 	// The file still loads with every field uncommented: the comments are correct.
-	var text strings.Builder
-	for line := range strings.Lines(string(Starter())) {
-		if rest, ok := strings.CutPrefix(strings.TrimLeft(line, " "), "# "); ok && fieldOrItem(rest) {
-			line = line[:len(line)-len(rest)-2] + rest
-		}
-		text.WriteString(line)
-	}
+	text := uncomment(string(FullStarter()))
 	filled := strings.NewReplacer("sha256: …", "sha256: "+strings.Repeat("0", 64), "hostKey: SHA256:…",
 		"hostKey: SHA256:"+strings.Repeat("A", 43),
-		"privateKey: ~", "# privateKey: ~").Replace(text.String())
+		"privateKey: ~", "# privateKey: ~").Replace(text)
 	documents, err = Load([]string{Stdin}, strings.NewReader(filled))
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, filled)
@@ -250,6 +244,18 @@ func TestStarter(t *testing.T) {
 	case spec.Credentials.PasswordFrom == nil:
 		t.Errorf("spec.Credentials.PasswordFrom is nil; not everything is uncommented: %+v", spec)
 	}
+}
+
+// uncomment returns a starter with every field that it shows in a comment.
+func uncomment(starter string) string {
+	var text strings.Builder
+	for line := range strings.Lines(starter) {
+		if rest, ok := strings.CutPrefix(strings.TrimLeft(line, " "), "# "); ok && fieldOrItem(rest) {
+			line = line[:len(line)-len(rest)-2] + rest
+		}
+		text.WriteString(line)
+	}
+	return text.String()
 }
 
 // fieldOrItem reports whether a comment is YAML, as opposed to prose.

@@ -250,6 +250,7 @@ func FuzzLoad(f *testing.F) {
 		f.Add(string(data))
 	}
 	f.Add(string(Starter()))
+	f.Add(string(FullStarter()))
 	f.Add("a: &a [*a]\n---\n- {<<: *a}\n")
 	f.Add(head + "    <<: {password: x}\n    ? {}\n")
 	f.Fuzz(func(t *testing.T, text string) {

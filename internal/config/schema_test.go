@@ -36,6 +36,7 @@ func schemaCases() map[string]schemaCase {
 	cases := map[string]schemaCase{
 		"head":      {text: head, good: true},
 		"starter":   {text: string(Starter()), good: true},
+		"full":      {text: string(FullStarter()), good: true},
 		"same name": {text: head + "  setup: {features: [a, A]}\n", beyondSchema: true},
 	}
 	add := func(good bool, prefix string, bodies ...string) {

@@ -10,6 +10,9 @@ import (
 //go:embed starter.yaml
 var starter []byte
 
+//go:embed starter-full.yaml
+var fullStarter []byte
+
 //go:embed cluster-starter.yaml
 var clusterStarter []byte
 
@@ -17,8 +20,11 @@ var clusterStarter []byte
 // without changes.
 func ClusterStarter() []byte { return slices.Clone(clusterStarter) }
 
-// Starter returns a node file with comments, for new users. It is valid without changes.
+// Starter returns a short node file with comments, for new users. It is valid without changes.
 func Starter() []byte { return slices.Clone(starter) }
+
+// FullStarter returns a node file that shows every field, most of them in comments. It is valid without changes.
+func FullStarter() []byte { return slices.Clone(fullStarter) }
 
 // Schema returns the JSON Schema of a node file's documents, nodes and clusters, for editors.
 func Schema() []byte { return v1alpha1.Schema() }

@@ -57,6 +57,7 @@ func run(ctx context.Context, folder string) error {
 		}
 		pages[filepath.Join("..", name)] = page
 	}
+	pages["flags.md"] = flagPage()
 	pages["commands.md"], pages["../rules/doctor.md"] = commands, rules
 	maps.Copy(pages, documents)
 	// Remove the folder first, so that no schema of a command that no longer exists remains.
@@ -169,7 +170,7 @@ func documentPages() (map[string][]byte, error) {
 	}
 	pages := map[string][]byte{}
 	for _, one := range []struct{ kind, file, title, starter string }{
-		{v1alpha1.Kind, "node-file.md", "The node file", "`swdt config init`"},
+		{v1alpha1.Kind, "node-file.md", "The node file", "`swdt config init --full`"},
 		{v1alpha1.ClusterKind, "cluster-file.md", "The cluster's document", "`swdt cluster init`"},
 	} {
 		if root.Definitions[one.kind] == nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
-// binaries installs programs on the machine as `swdt kubernetes` does: it replaces, in one
+// binaries installs programs on the machine as `swdt push` does: it replaces, in one
 // transaction, all programs that differ. The transaction is rolled back if a service does not
 // become healthy with its new binary.
 type binaries struct {

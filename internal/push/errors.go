@@ -22,6 +22,7 @@ func (e *UnknownComponentError) Error() string {
 // binaries are in place again.
 type RolledBackError struct {
 	Outcome *agentv1.SwapOutcome
+	Restart bool // no file was to be exchanged
 }
 
 func (e *RolledBackError) Error() string {
@@ -36,9 +37,14 @@ func (e *RolledBackError) Error() string {
 // aftermath returns a text about the state after the failure, without the reason of the failure.
 func (e *RolledBackError) aftermath() string {
 	var text strings.Builder
-	if e.Complete() {
+	switch {
+	case e.Restart && e.Complete():
+		text.WriteString("all that ran before runs again")
+	case e.Restart:
+		text.WriteString("not everything runs that ran before: see `swdt status`")
+	case e.Complete():
 		text.WriteString("the node is back to the previous binaries")
-	} else {
+	default:
 		text.WriteString("the previous binaries are back, but not everything runs that ran before: see `swdt status`")
 	}
 	for _, c := range e.Outcome.GetComponents() {

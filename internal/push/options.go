@@ -7,14 +7,14 @@
 // previous stage: component, seen, difference, staging. So the types of a function's parameters
 // show which stages come before the function.
 //
-//   - push.go: `swdt kubernetes` from beginning to end
+//   - push.go: `swdt push` from beginning to end
 //   - work.go: the components of a push, and its end; sources.go: their binaries
 //   - inspect.go: the node as it is; pending.go: transactions that an interrupted push left
 //   - decide.go: the differences; versions.go: the versions that binaries report
 //   - stage.go: new binaries to the node; companion.go: files that go with them
 //   - part.go: the parts of a transaction; follow.go: the transaction until its end
 //   - cluster.go: the node as the API server sees it, before and after
-//   - rollback.go, status.go: the commands `swdt rollback` and `swdt status`
+//   - rollback.go, restart.go, status.go: the commands of these names
 //   - result.go, text.go: the results, and how they are printed
 package push
 

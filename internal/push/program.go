@@ -167,14 +167,22 @@ func (w *work) startStopped(ctx context.Context, all differences) error {
 		if !d.isStopped() {
 			continue
 		}
-		w.reporter.Step("starting %s", d.spec.RunBy())
-		reply, err := w.node.Services.Start(ctx, &agentv1.StartServiceRequest{Name: d.spec.RunBy()})
-		if err != nil {
+		if err := w.start(ctx, d); err != nil {
 			return d.fail(fmt.Errorf("%w; %s puts the previous binary back", err, remedy.Command("rollback", d.spec.Name)))
 		}
-		d.result.Service = serviceOf(reply.GetStatus())
 		d.addMessage("service " + d.spec.RunBy() + " was stopped before")
-		w.result.Result = Changed
 	}
+	return nil
+}
+
+// start starts the component's service, and waits until it runs.
+func (w *work) start(ctx context.Context, d *difference) error {
+	w.reporter.Step("starting %s", d.spec.RunBy())
+	reply, err := w.node.Services.Start(ctx, &agentv1.StartServiceRequest{Name: d.spec.RunBy()})
+	if err != nil {
+		return err
+	}
+	d.result.Service = serviceOf(reply.GetStatus())
+	w.result.Result = Changed
 	return nil
 }

@@ -34,7 +34,7 @@ const (
 	ActionRolledBack Action = "rolledBack"
 )
 
-// Report is the output of `swdt kubernetes` and `swdt rollback`.
+// Report is the output of `swdt push` and `swdt rollback`.
 type Report struct {
 	Nodes   []NodeResult `json:"nodes"`
 	Summary Summary      `json:"summary"`

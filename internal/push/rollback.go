@@ -102,7 +102,7 @@ func (w *work) restore(ctx context.Context, replaced []Former) error {
 // goBack carries out the decisions about the named components in one transaction.
 func (w *work) goBack(ctx context.Context, names []string, decide func(view, seen) (*staged, error)) error {
 	if len(names) == 0 {
-		return errors.New("name the components to roll back")
+		return errors.New("no component is named")
 	}
 	if err := w.choose(names); err != nil {
 		return err

@@ -327,3 +327,29 @@ func TestStatusOfANodeWithoutComponents(t *testing.T) {
 		t.Fatal("s.OS.Product is empty")
 	}
 }
+
+func (b *bench) restart(names ...string) (NodeResult, error) {
+	w := b.work(Options{})
+	return w.finish(w.restart(b.t.Context(), names))
+}
+
+// A restart has a part for each named component, without a file, and compares nothing with the sources.
+func TestRestartExchangesNoFile(t *testing.T) {
+	b := twoPrograms(t)
+	result, err := b.restart("kubelet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := b.swap.plans[0].GetComponents()
+	switch r := result.Components[0]; {
+	case len(parts) != 1 || parts[0].GetService() != "kubelet" || parts[0].GetStaged() != "":
+		t.Errorf("the transaction has %v, want kubelet without a file", parts)
+	case r.Action != ActionRestarted || result.Result != Changed:
+		t.Errorf("the result is %v, %v", r.Action, result.Result)
+	case r.Version.Wanted != "" || r.Version.After != "v1.29.0":
+		t.Errorf("the version is %+v", r.Version)
+	}
+	if _, err := b.restart("frob"); err == nil {
+		t.Error("a component that the node file lacks is no error")
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/config"
@@ -45,6 +47,18 @@ type NodeStatus struct {
 	// Transactions are the unfinished transactions, and the finished transactions whose outcome has
 	// not been reported yet.
 	Transactions []Recovered `json:"transactions"`
+}
+
+// Differs reports whether a later status of the same node shows another state, apart from the time that has passed.
+func (s NodeStatus) Differs(later NodeStatus) bool {
+	timeless := func(s NodeStatus) NodeStatus {
+		s.UptimeSeconds, s.Components = 0, slices.Clone(s.Components)
+		for i := range s.Components {
+			s.Components[i].UptimeSeconds = 0
+		}
+		return s
+	}
+	return !reflect.DeepEqual(timeless(s), timeless(later))
 }
 
 func newNodeStatus(name, agent string) NodeStatus {
@@ -183,7 +197,7 @@ func (c *component) restartHint() string {
 		return "its process is older than the file: " + remedy.Command("powershell", "--command",
 			"Restart-Service -Force "+c.spec.RunBy()) + " restarts it"
 	}
-	return "its process is older than the file: " + remedy.Command("kubernetes", "--only", c.spec.Name) + " restarts it"
+	return "its process is older than the file: " + remedy.Command("push", "--only", c.spec.Name) + " restarts it"
 }
 
 // drift compares the component with its source, if the source is a local file or the node

@@ -50,7 +50,7 @@ func newWork(n *node.Node, doc config.Document, options Options, r ui.Reporter) 
 		options.Sources = source.NewSet(source.Options{})
 	}
 	if options.Holder == "" {
-		options.Holder = plan.Holder("kubernetes")
+		options.Holder = plan.Holder("push")
 	}
 	result := newNodeResult(doc.Node.Metadata.Name)
 	result.DryRun = options.DryRun

@@ -41,7 +41,7 @@ const ownSection = `
   #   features:
   #     - Containers
 
-  # What "swdt kubernetes" brings to the node and restarts:
+  # What "swdt push" brings to the node and restarts:
   #
   # kubernetes:
   #   provisioners:

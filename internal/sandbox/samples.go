@@ -51,7 +51,7 @@ const samplesSection = `
     path:
       - C:\k
 
-  # What "swdt kubernetes" brings onto the node. These binaries are made up, as the
+  # What "swdt push" brings onto the node. These binaries are made up, as the
   # machine is; put your own in their place, or binaries/kubelet-crashes.exe.
   kubernetes:
     provisioners:

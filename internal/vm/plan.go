@@ -23,7 +23,7 @@ const sshForward = "ssh"
 type NoMachineError struct{ Node string }
 
 func (e *NoMachineError) Error() string {
-	return fmt.Sprintf("node %s is no VM of swdt's: its node file has no spec.machine; `swdt config init` shows how "+
+	return fmt.Sprintf("node %s is no VM of swdt's: its node file has no spec.machine; `swdt config init --full` shows how "+
 		"to write one", e.Node)
 }
 

@@ -72,7 +72,7 @@ func nodeObjectRules() []Rule {
 			Severity: finding.Error, Needs: []string{"programs", "apiServer"}, Link: docsSkew,
 			Means: "A kubelet may be up to three minor versions older than the API server, and never newer: unknown " +
 				"fields are lost, and unknown calls fail.",
-			Remedy: "push another kubelet (`swdt kubernetes --only kubelet`), or upgrade the control plane",
+			Remedy: "push another kubelet (`swdt push --only kubelet`), or upgrade the control plane",
 		}, func(f *Facts) preflight.Gathered {
 			return preflight.Gathered{Kubelet: (*f.Programs.Value)["kubelet"].Version,
 				APIServer: f.Server.Value.Version}

@@ -33,7 +33,7 @@ func runtimeRules() []Rule {
 			ID: "containerd-version", Title: "this kubelet supports this containerd", Severity: finding.Error,
 			Needs: []string{"programs"}, Link: docsReleases,
 			Means:  "kubelet calls functions that older runtimes lack: it exits, or works without them.",
-			Remedy: "push a newer containerd: `swdt kubernetes --only containerd`", look: lookAtContainerdVersion,
+			Remedy: "push a newer containerd: `swdt push --only containerd`", look: lookAtContainerdVersion,
 		},
 		{
 			ID: "runtime-answers", Title: "the container runtime answers", Severity: finding.Error,

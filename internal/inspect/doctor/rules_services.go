@@ -190,7 +190,7 @@ func pushRules() []Rule {
 			Needs: []string{"transactions"}, Link: docsPush,
 			Means: "A push of binaries was interrupted, failed without being undone, takes unusually long, or " +
 				"ended without its result being collected.",
-			Remedy: "`swdt kubernetes` finishes or undoes that push, then pushes as usual", look: lookAtSwaps,
+			Remedy: "`swdt push` finishes or undoes that push, then pushes as usual", look: lookAtSwaps,
 		},
 		fromPreflight(Rule{
 			ID: "program-folders", Title: "only administrators can change the programs of services",
@@ -205,7 +205,7 @@ func pushRules() []Rule {
 			Severity: finding.Warning, Needs: []string{"programs"}, Link: docsPush,
 			Means: "A program was replaced and its service was not restarted: until the next restart or crash, the " +
 				"version that runs differs from the file's.",
-			Remedy: "restart the service: `swdt kubernetes --only NAME`", look: lookAtOutdated,
+			Remedy: "restart the service: `swdt push --only NAME`", look: lookAtOutdated,
 		},
 		{
 			ID: "service-program", Title: "the services run the files of the node file",
@@ -218,7 +218,7 @@ func pushRules() []Rule {
 			ID: "push-leftovers", Title: "no files of earlier pushes remain", Severity: finding.Info,
 			Needs: []string{"programs"}, Link: docsPush,
 			Means:  "Partly sent binaries, and old ones that were in use when they were replaced, take space.",
-			Remedy: "the next `swdt kubernetes` removes those that are not in use", look: lookAtLeftovers,
+			Remedy: "the next `swdt push` removes those that are not in use", look: lookAtLeftovers,
 		},
 	}
 }
@@ -237,7 +237,7 @@ func lookAtSwaps(f *Facts) (all []finding.Finding) {
 		case s.Result != "":
 			all = append(all, finding.New(seen+": "+cmp.Or(s.Message, s.Result),
 				"a push ended (%s), and no swdt collected its result", s.Result).As(finding.Info).
-				Remedied("the push is complete: the next `swdt kubernetes` collects its result"))
+				Remedied("the push is complete: the next `swdt push` collects its result"))
 		case !s.Guarded:
 			all = append(all, finding.New(seen, "a push of binaries was interrupted, and nothing continues it"))
 		case age > maxSwap:
@@ -253,7 +253,7 @@ func lookAtOutdated(f *Facts) (all []finding.Finding) {
 		if program := (*f.Programs.Value)[name]; program.Outdated {
 			all = append(all, finding.New(program.Path+" "+program.Version,
 				"service %s runs another file than its current one", name).
-				Remedied("restart the service: %s", remedy.Command("kubernetes", "--only", name)))
+				Remedied("restart the service: %s", remedy.Command("push", "--only", name)))
 		}
 	}
 	return all

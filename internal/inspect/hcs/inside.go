@@ -82,7 +82,7 @@ type UnreadableError struct{ Path string }
 
 func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("read %s: cmd.exe, which reads the file in the container, would misinterpret this name; use "+
-		"--via hcsdiag", e.Path)
+		"--method hcsdiag", e.Path)
 }
 
 // Read writes a file of the container to stdout and returns the exit code of the program that read

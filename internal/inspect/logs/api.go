@@ -34,7 +34,7 @@ const served = `C:\var\log\`
 type NotServedError struct{ Source string }
 
 func (e *NotServedError) Error() string {
-	return fmt.Sprintf(`%s cannot be read through the API server, since kubelet serves only files below %s; use --via ssh`,
+	return fmt.Sprintf(`%s cannot be read through the API server, since kubelet serves only files below %s; use --source ssh`,
 		e.Source, strings.TrimSuffix(served, `\`))
 }
 

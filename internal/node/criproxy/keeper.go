@@ -54,11 +54,17 @@ func (k *Keeper) Dial(ctx context.Context) (conn net.Conn, err error) {
 		conn, err = k.Node.DialPipe(ctx, k.Pipe)
 		return err
 	})
-	return conn, err
+	return conn, hinted(err)
 }
 
-// DialPort connects to a TCP port of the node itself, as Dial does to the pipe.
+// DialPort connects to the TCP port of a runtime's streaming server on the node, as Dial does to the pipe.
 func (k *Keeper) DialPort(ctx context.Context, address netip.AddrPort) (streaming.Conn, error) {
+	conn, err := k.DialAnyPort(ctx, address)
+	return conn, hinted(err)
+}
+
+// DialAnyPort connects to a TCP port of the node itself, as Dial does to the pipe.
+func (k *Keeper) DialAnyPort(ctx context.Context, address netip.AddrPort) (streaming.Conn, error) {
 	var conn *node.PortConn
 	err := k.connected(ctx, func() (err error) {
 		conn, err = k.Node.DialPort(ctx, address)
@@ -68,6 +74,14 @@ func (k *Keeper) DialPort(ctx context.Context, address netip.AddrPort) (streamin
 		return nil, err // and no nil pointer in an interface
 	}
 	return conn, nil
+}
+
+// hinted returns an error about the runtime with the likely reason.
+func hinted(err error) error {
+	if errors.Is(err, fault.ErrNotExist) {
+		return fmt.Errorf("%w; is containerd running?", err)
+	}
+	return err
 }
 
 // connected dials, and once more after it has reconnected to the node if the connection is broken.
@@ -80,9 +94,6 @@ func (k *Keeper) connected(ctx context.Context, dial func() error) error {
 			return err
 		}
 		err = dial()
-	}
-	if errors.Is(err, fault.ErrNotExist) {
-		err = fmt.Errorf("%w; is containerd running?", err)
 	}
 	return err
 }

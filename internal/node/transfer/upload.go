@@ -28,6 +28,12 @@ type CopyResult struct {
 	SentBytes int64 `json:"sentBytes"` // bytes sent over the link
 }
 
+// And returns the sum of two results.
+func (r CopyResult) And(other CopyResult) CopyResult {
+	return CopyResult{Files: r.Files + other.Files, Unchanged: r.Unchanged + other.Unchanged,
+		Skipped: r.Skipped + other.Skipped, SizeBytes: r.SizeBytes + other.SizeBytes, SentBytes: r.SentBytes + other.SentBytes}
+}
+
 // Upload copies a local file or folder to the node as cp -r does: into the path remote if that path
 // is a folder or ends in a slash, otherwise to that path itself. It skips a file that is already
 // there, continues an interrupted copy of a file, and verifies each file before the file gets its
@@ -140,7 +146,7 @@ func (c *copying) uploadFile(ctx context.Context, local, remote string) error {
 	result, err := send(ctx, c.node, file, part, remote, c.reporter)
 	c.result.SentBytes += result.SentBytes
 	if fault.IsHeld(err) {
-		return fmt.Errorf("%w: a running program cannot be copied over; `swdt kubernetes` can replace it", err)
+		return fmt.Errorf("%w: a running program cannot be copied over; `swdt push` can replace it", err)
 	}
 	if err != nil {
 		return err

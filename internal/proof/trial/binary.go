@@ -56,7 +56,7 @@ func (s Source) find(ctx context.Context, version string, r ui.Reporter) (suite.
 	release := regexp.MustCompile(`^v1\.\d{1,3}\.\d{1,3}(-(alpha|beta|rc)\.\d{1,3})?`).FindString(version)
 	if release == "" {
 		return suite.Binary{}, fmt.Errorf("the cluster's version %.100q is no release of Kubernetes; name its e2e.test "+
-			"with --binary, or a checkout of Kubernetes with --build", version)
+			"with --binary, or a checkout of Kubernetes with --checkout", version)
 	}
 	cached, err := s.cached(release)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package onnode is the part of a fleet on a Windows node. It watches the NodeState of its own node, and
 // carries out the order in it with the same steps and the same transaction as `swdt setup`,
-// `swdt kubernetes` and `swdt rollback`. The guardian on the node owns the transaction, so it survives
+// `swdt push` and `swdt rollback`. The guardian on the node owns the transaction, so it survives
 // the end of the pod, of the kubelet and of containerd.
 //
 //   - main.go: the program in its pod; access.go: the files that the pod has; onnode.go: from a changed NodeState to an order; watch.go: the NodeState

@@ -68,7 +68,7 @@ func (f *Check) Result() error {
 	case f.samples == 0:
 		parts = append(parts,
 			"nothing was checked: no container was seen; check that pods run on the node, and that --namespace and "+
-				"--pod select them")
+				"--pod-pattern select them")
 	case len(unchecked) > 0:
 		parts = append(parts, "not checked: "+notChecked(unchecked))
 	}

@@ -3,6 +3,7 @@ package streaming
 import (
 	"context"
 	"io"
+	"math"
 	"net"
 	"sync"
 	"time"
@@ -18,6 +19,9 @@ type client struct {
 }
 
 func (c client) Read(p []byte) (int, error) { return c.bytes.Read(p) }
+
+// Copy relays bytes in both directions, as relay does, without a limit of time.
+func Copy(ctx context.Context, local, remote Conn) { relay(ctx, local, remote, math.MaxInt64) }
 
 // relay relays bytes in both directions. The end of one direction is passed on, and the other
 // direction continues. relay closes both connections when both directions have ended, one has

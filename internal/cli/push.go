@@ -18,7 +18,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
-type kubernetesOptions struct {
+type pushOptions struct {
 	only   []string // the components, also those of files
 	files  []pushedFile
 	save   string // the node file to write; "": none
@@ -34,13 +34,15 @@ type kubernetesOptions struct {
 	drainTimeout time.Duration
 }
 
-func (a *app) kubernetesCommand() *cobra.Command {
-	o := &kubernetesOptions{}
+// seedsPush is the name of push in the programs from which swdt grew. It stays an alias, for their scripts.
+const seedsPush = "kubernetes"
+
+func (a *app) pushCommand() *cobra.Command {
+	o := &pushOptions{}
 	cmd := canDryRun(forNodes(&cobra.Command{
-		Use:        "kubernetes [NAME|FILE…]",
-		Aliases:    []string{"push"},
-		Short:      "Push binaries, restart their services, roll back if they fail",
-		SuggestFor: []string{"apply", "deploy", "install", "upgrade", "update", "k8s"},
+		Use:     "push [NAME|FILE…]",
+		Aliases: []string{seedsPush},
+		Short:   "Push binaries, restart their services, roll back if they fail",
 		Long: `Pushes the binaries of spec.kubernetes.provisioners to the node, those named or
 all, in one transaction. It sends the binaries whose SHA-256 differs while the
 services still run, stops the services, swaps the files by renaming, starts the
@@ -72,7 +74,7 @@ it is split into words, and nothing is expanded. A build that is ready to be pus
 interrupts it before a node is changed. A failure does not end the watch; after q,
 the exit code is that of the last command that was not interrupted.`,
 		Example: examples(
-			"kubernetes", "push all that differs",
+			"push", "push all that differs",
 			"push ./kubelet.exe --to win-1", "a file, without a node file",
 			"push kubelet", "only kubelet, as with --only kubelet",
 			"push --dry-run", "what would be replaced and restarted",
@@ -99,7 +101,7 @@ the exit code is that of the last command that was not interrupted.`,
 			if len(o.then) > 0 && !o.watch {
 				return usagef("--then runs commands after each push of --watch: set --watch, too")
 			}
-			return a.runKubernetes(cmd.Context(), o)
+			return a.runPush(cmd.Context(), o)
 		},
 	}))
 	cmd.Flags().StringSliceVar(&o.only, "only", nil, "`name`s of the components to push (default all)")
@@ -130,7 +132,7 @@ the exit code is that of the last command that was not interrupted.`,
 // defaultDrainTimeout is long enough for pods that shut down gracefully.
 const defaultDrainTimeout = 5 * time.Minute
 
-func (a *app) runKubernetes(ctx context.Context, o *kubernetesOptions) error {
+func (a *app) runPush(ctx context.Context, o *pushOptions) error {
 	then, err := a.newThen(o.then)
 	if err != nil {
 		return err
@@ -188,7 +190,7 @@ func (a *app) runKubernetes(ctx context.Context, o *kubernetesOptions) error {
 }
 
 // clusterOf fills in the cluster of the nodes, if flags or KUBECONFIG name one.
-func (a *app) clusterOf(ctx context.Context, s *session, o *kubernetesOptions, options *push.Options) error {
+func (a *app) clusterOf(ctx context.Context, s *session, o *pushOptions, options *push.Options) error {
 	if o.drainTimeout <= 0 {
 		return usagef("--drain-timeout %s: use a positive time, such as 5m", o.drainTimeout)
 	}
