@@ -48,6 +48,8 @@ type valueRecord struct {
 	// Before is the value before the step; nil: there was none. Set is the value that the step has set.
 	Before *content `json:"before,omitempty"`
 	Set    content  `json:"set"`
+	// Earlier is the value that an earlier run has set, until this run has set Set; nil: there is none.
+	Earlier *content `json:"earlier,omitempty"`
 	// Made is the highest key that the step had to make; "": none.
 	Made string `json:"made,omitempty"`
 }
@@ -119,7 +121,7 @@ func (s *registryValues) Apply(ctx context.Context, _ ui.Reporter) (plan.Outcome
 			return plan.Outcome{}, err
 		}
 	}
-	return plan.Outcome{}, nil
+	return plan.Outcome{}, s.written(ctx)
 }
 
 // note records values before they change. A recorded value stays as it was before the first change.
@@ -130,7 +132,9 @@ func (s *registryValues) note(ctx context.Context, values []registryValue) error
 	}
 	for _, value := range values {
 		if i := r.value(value.Key, value.Name); i >= 0 {
-			r.Registry[i].Set = value.content
+			if err := r.Registry[i].setNext(ctx, s.node, value.content); err != nil {
+				return err
+			}
 			continue
 		}
 		entry := valueRecord{Key: value.Key, Name: value.Name, Set: value.content}
@@ -141,6 +145,37 @@ func (s *registryValues) note(ctx context.Context, values []registryValue) error
 			return err
 		}
 		r.Registry = append(r.Registry, entry)
+	}
+	return r.save(ctx, s.node)
+}
+
+// setNext records another value to set. The machine may keep the present one, if the change does not happen.
+func (v *valueRecord) setNext(ctx context.Context, n *node.Node, next content) error {
+	is, err := read(ctx, n, v.Key, v.Name)
+	if err != nil {
+		return err
+	}
+	if is != nil && is.equal(v.Set) {
+		v.Earlier = is
+	}
+	v.Set = next
+	return nil
+}
+
+// written records that the machine has all wanted values, so that it has none of an earlier run any more.
+func (s *registryValues) written(ctx context.Context) error {
+	r, err := load(ctx, s.node)
+	if err != nil {
+		return err
+	}
+	changed := false
+	for _, value := range s.wanted {
+		if i := r.value(value.Key, value.Name); i >= 0 && r.Registry[i].Earlier != nil {
+			r.Registry[i].Earlier, changed = nil, true
+		}
+	}
+	if !changed {
+		return nil
 	}
 	return r.save(ctx, s.node)
 }
@@ -201,7 +236,7 @@ func (v valueRecord) restore(ctx context.Context, n *node.Node) (bool, error) {
 		return false, err
 	}
 	switch {
-	case is == nil || !is.equal(v.Set):
+	case !v.has(is):
 		// It was changed since, or restored by an undo that was interrupted.
 		if same := is == nil && v.Before == nil || is != nil && v.Before != nil && is.equal(*v.Before); !same {
 			return false, nil
@@ -215,6 +250,11 @@ func (v valueRecord) restore(ctx context.Context, n *node.Node) (bool, error) {
 		}
 	}
 	return true, v.removeKeys(ctx, n)
+}
+
+// has reports whether a value is one that the step has set.
+func (v valueRecord) has(is *content) bool {
+	return is != nil && (is.equal(v.Set) || v.Earlier != nil && is.equal(*v.Earlier))
 }
 
 // removeKeys removes the keys that the step has made and that are empty.

@@ -192,6 +192,52 @@ func TestAnInterruptedSetupIsRestored(t *testing.T) {
 	}
 }
 
+// A second setup with another value, which is interrupted before it writes that value, keeps what was there before the
+// first setup. After a setup that ends, the value of an earlier one is of another author.
+func TestAnInterruptedSecondSetupIsRestored(t *testing.T) {
+	lab := newLab(t, simulated.Options{})
+	odd := platform.RegistryValue{Name: "EnableCompartmentNamespace", Type: platform.RegistryString, String: "odd"}
+	lab.set(hnsState, odd)
+	before := lab.registry()
+	with := func(value uint32) v1alpha1.Setup {
+		return v1alpha1.Setup{Registry: []v1alpha1.RegistryValue{{Key: overrides, Name: "refused", DWord: new(uint32)},
+			{Key: hnsState, Name: odd.Name, DWord: &value}}}
+	}
+	first := with(1)
+	first.Registry = first.Registry[1:]
+	if _, err := lab.setup(first, plan.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	refuses := true
+	lab.machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
+		if refuses && op.Kind == simulated.OpRegistrySet && op.Phase == simulated.Before && strings.Contains(op.Target, "refused") {
+			return simulated.Fail(fault.ErrPermission)
+		}
+		return simulated.Continue()
+	})
+	for _, value := range []uint32{2, 3} {
+		if _, err := lab.setup(with(value), plan.Options{}); !errors.Is(err, fault.ErrPermission) {
+			t.Errorf("setup with %d: %v", value, err)
+		}
+	}
+	lab.undo()
+	if diff := cmp.Diff(before, lab.registry()); diff != "" {
+		t.Errorf("before the setup and after its undo:\n%s", diff)
+	}
+
+	refuses = false
+	for _, value := range []uint32{1, 2} {
+		if _, err := lab.setup(with(value), plan.Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lab.set(hnsState, platform.RegistryValue{Name: odd.Name, Type: platform.RegistryDWord, Integer: 1})
+	lab.undo()
+	if is := lab.registry()[hnsState+`\`+odd.Name]; is.Integer != 1 {
+		t.Errorf("a value that was changed since is %+v", is)
+	}
+}
+
 func TestExclusionsThatDefenderIgnores(t *testing.T) {
 	lab := newLab(t, simulated.Options{})
 	lab.addDefender()
