@@ -101,14 +101,21 @@ func (s *defender) Undo(ctx context.Context, _ ui.Reporter) (plan.Outcome, error
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	is, err := Exclusions(ctx, s.node, DefenderKey)
+	ours, err := s.present(ctx, r)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	ours := v1alpha1.Defender{ExcludePaths: common(r.Paths, is.ExcludePaths),
-		ExcludeProcesses: common(r.Processes, is.ExcludeProcesses)}
 	if err := s.change(ctx, "Remove-MpPreference", ours); err != nil {
 		return plan.Outcome{}, err
+	}
+	// As in Apply, the cmdlet reports no error if the change is ignored.
+	left, err := s.present(ctx, r)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	if !none(left) {
+		return plan.Outcome{}, fmt.Errorf("scan %s with Microsoft Defender again: the change is ignored; remove the exclusion "+
+			"in the policy that manages Defender, or turn tamper protection off", joined(left))
 	}
 	return undone(ctx, s.node, func(r *record) { r.Paths, r.Processes = nil, nil })
 }
@@ -131,6 +138,13 @@ func (s *defender) missing(ctx context.Context) (v1alpha1.Defender, error) {
 		ExcludePaths:     without(s.wanted.ExcludePaths, is.ExcludePaths),
 		ExcludeProcesses: without(s.wanted.ExcludeProcesses, is.ExcludeProcesses),
 	}, err
+}
+
+// present returns the recorded exclusions that Microsoft Defender has.
+func (s *defender) present(ctx context.Context, r record) (v1alpha1.Defender, error) {
+	is, err := Exclusions(ctx, s.node, DefenderKey)
+	return v1alpha1.Defender{ExcludePaths: common(r.Paths, is.ExcludePaths),
+		ExcludeProcesses: common(r.Processes, is.ExcludeProcesses)}, err
 }
 
 // change runs a cmdlet of Microsoft Defender's module with exclusions.

@@ -250,3 +250,23 @@ func TestExclusionsThatDefenderIgnores(t *testing.T) {
 		t.Errorf("undone: %+v", results)
 	}
 }
+
+// An undo that tamper protection ignores fails, and keeps the record for a later one.
+func TestAnUndoThatDefenderIgnores(t *testing.T) {
+	lab := newLab(t, simulated.Options{})
+	lab.addDefender()
+	if _, err := lab.setup(v1alpha1.Setup{Defender: hardened().Defender}, plan.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	lab.machine.ProtectDefender()
+	for range 2 {
+		steps, err := setup.Undo(t.Context(), lab.node)
+		if err != nil || len(steps) != 1 {
+			t.Fatalf("%v, %d steps", err, len(steps))
+		}
+		_, err = plan.Run(t.Context(), steps, plan.Options{Machine: lab.node}, ui.Discard{})
+		if err == nil || !strings.Contains(err.Error(), "tamper protection") || !strings.Contains(err.Error(), containerd) {
+			t.Errorf("the error is %v", err)
+		}
+	}
+}
