@@ -47,9 +47,9 @@ func (j *joining) readKubeProxy(ctx context.Context) (err error) {
 	return err
 }
 
-// hasKubeProxy reports whether swdt has made the service on the machine, or has begun to.
+// hasKubeProxy reports whether swdt has made the service on the machine, or has begun to: its source address comes first.
 func hasKubeProxy(own preflight.Own) bool {
-	return containsFold(own.Services, kubeProxyName) || containsFold(own.Files, kubeProxyConf)
+	return own.SourceVIP || containsFold(own.Services, kubeProxyName) || containsFold(own.Files, kubeProxyConf)
 }
 
 // kubeProxyWish is the program kube-proxy.exe, of kubelet's version.

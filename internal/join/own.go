@@ -16,7 +16,7 @@ func Own(ctx context.Context, n *node.Node) (preflight.Own, error) {
 	if err != nil {
 		return preflight.Own{}, err
 	}
-	own := preflight.Own{Joined: r.Joined || r.Joining}
+	own := preflight.Own{Joined: r.Joined || r.Joining, SourceVIP: r.SourceVIP != nil}
 	far, _, err := howFar(ctx, n)
 	if err != nil {
 		return preflight.Own{}, err

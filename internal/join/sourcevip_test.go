@@ -14,6 +14,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 // flannelNetwork is the HNS network that flanneld makes for the backend vxlan (flannel-io/flannel v0.28.10,
@@ -172,6 +173,27 @@ func TestNoHostLocal(t *testing.T) {
 		_, err := l.run(nil)
 		if err == nil || !strings.Contains(err.Error(), `host-local.exe`) || !strings.Contains(err.Error(), `C:\opt\cni\bin`) {
 			t.Errorf("%v", err)
+		}
+	})
+}
+
+// A join that ends between the reservation and the files of the service gives the address back too.
+func TestAReservationWithoutAServiceIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newFlannelLab(t)
+		l.makeNetwork("10.244.1.0/24")
+		l.Machine.OnOperation(func(op simulated.Operation) simulated.Verdict {
+			if op.Phase == simulated.Before && strings.Contains(op.Target, `C:\var\log\kube-proxy`) {
+				return simulated.Fail(fault.ErrPermission)
+			}
+			return simulated.Continue()
+		})
+		if _, err := l.run(nil); err == nil || l.get(reserved+"10.244.1.2") == "" {
+			t.Fatalf("%v, the reservation is %q", err, l.get(reserved+"10.244.1.2"))
+		}
+		result, err := join.RunReset(t.Context(), l.Node.Node, l.doc, join.ResetOptions{Cluster: l.cluster}, l.story)
+		if err != nil || l.get(reserved+"10.244.1.2") != "" {
+			t.Errorf("%v, the reservation is %q\n%s", err, l.get(reserved+"10.244.1.2"), table(result.Steps))
 		}
 	})
 }

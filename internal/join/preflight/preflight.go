@@ -45,6 +45,8 @@ type Own struct {
 	Joined   bool     // swdt has made the machine a node of a cluster, or has begun to
 	Files    []string // paths
 	Services []string // names
+	// SourceVIP reports whether an address is reserved for kube-proxy, or swdt has begun to reserve one.
+	SourceVIP bool
 	// Authorities are the hashes (sha256:…) of the CAs of the cluster to which the node belongs;
 	// none until kubelet has its credentials.
 	Authorities []string
