@@ -284,12 +284,16 @@ func (s *kubeProxy) PlanUndo(ctx context.Context) (plan.Change, error) {
 	return plan.Change{Needed: len(parts) > 0, Summary: strings.Join(parts, ", ")}, nil
 }
 
-// Undo removes the service first and then the label, which lets pods of kube-proxy onto the node.
-func (s *kubeProxy) Undo(ctx context.Context, _ ui.Reporter) (plan.Outcome, error) {
+// Undo removes the service first and then the label, which lets pods of kube-proxy onto the node. If host-local does not
+// take the source address back, Undo only warns.
+func (s *kubeProxy) Undo(ctx context.Context, reporter ui.Reporter) (plan.Outcome, error) {
 	if err := unregister(ctx, s.node, kubeProxyName); err != nil {
 		return plan.Outcome{}, err
 	}
-	if err := s.release(ctx, s.node); err != nil {
+	err := s.release(ctx, s.node)
+	if kept, ok := errors.AsType[*addressKeptError](err); ok && ctx.Err() == nil {
+		reporter.Warn("%v", kept)
+	} else if err != nil {
 		return plan.Outcome{}, err
 	}
 	r, err := load(ctx, s.node)

@@ -96,10 +96,26 @@ func (j *joining) release(ctx context.Context, n *node.Node) error {
 		return err
 	}
 	if err := j.askHostLocal(ctx, n, "DEL", *r.SourceVIP, nil); err != nil && !errors.Is(err, fault.ErrNotExist) {
-		return err
+		return &addressKeptError{*r.SourceVIP, err}
 	}
 	return update(ctx, n, func(r *record) { r.SourceVIP = nil })
 }
+
+// addressKeptError reports an address that host-local did not take back.
+type addressKeptError struct {
+	reservation
+	err error
+}
+
+func (e *addressKeptError) Error() string {
+	file := strings.ReplaceAll("C:"+hostLocalData, "/", `\`) + `\` + e.Network
+	if e.Address == "" {
+		return fmt.Sprintf("%v; an address may stay reserved: remove the file below %s that has %s", e.err, file, reservedFor)
+	}
+	return fmt.Sprintf(`%v; the address stays reserved: remove %s\%s`, e.err, file, e.Address)
+}
+
+func (e *addressKeptError) Unwrap() error { return e.err }
 
 // askHostLocal runs the plug-in with a command of CNI, and decodes its reply into into, unless it is nil. The error is
 // fault.ErrNotExist if the node has no such program.
@@ -111,7 +127,11 @@ func (j *joining) askHostLocal(ctx context.Context, n *node.Node, verb string, r
 		return err
 	}
 	folder := j.spec.Containerd.CNI.BinDirectory
-	what := fmt.Sprintf("reserve kube-proxy's source address in %s: %s %s", r.Subnet, hostLocal, verb)
+	what := "reserve kube-proxy's source address in " + r.Subnet
+	if verb == "DEL" {
+		what = "give kube-proxy's source address in " + r.Subnet + " back"
+	}
+	what += ": " + hostLocal + " " + verb
 	var out, failed bytes.Buffer
 	code, err := command.Run(ctx, n.Processes, &agentv1.RunCommand{Path: folder + `\` + hostLocal, Environment: []string{
 		"CNI_COMMAND=" + verb, "CNI_CONTAINERID=" + reservedFor, "CNI_NETNS=" + reservedFor, "CNI_IFNAME=" + reservedAs,

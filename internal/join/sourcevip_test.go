@@ -197,3 +197,22 @@ func TestAReservationWithoutAServiceIsGivenBack(t *testing.T) {
 		}
 	})
 }
+
+// A plug-in that fails does not keep a reset from its end: the address is kept, and the warning names its file.
+func TestAResetWhoseHostLocalFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newFlannelLab(t)
+		l.makeNetwork("10.244.1.0/24")
+		l.mustRun()
+		l.put(`C:\opt\cni\bin\host-local.exe`, "damaged")
+		result, err := join.RunReset(t.Context(), l.Node.Node, l.doc, join.ResetOptions{Cluster: l.cluster}, l.story)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, table(result.Steps))
+		}
+		expectIn(t, l.story.String(), "warn: give kube-proxy's source address in 10.244.1.0/24 back: host-local.exe DEL: ",
+			`the address stays reserved: remove `+reserved+"10.244.1.2")
+		if l.label() != "" || l.get(`C:\ProgramData\swdt\join.json`) != "" {
+			t.Errorf("the reset did not end: the label is %q", l.label())
+		}
+	})
+}
