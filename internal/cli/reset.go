@@ -29,12 +29,14 @@ func (a *app) resetCommand() *cobra.Command {
 	o := &resetOptions{}
 	cmd := canDryRun(forNodes(&cobra.Command{
 		Use:        "reset [flags]",
-		Short:      "Undo what swdt join did to nodes",
+		Short:      "Undo what swdt join and setup recorded on nodes",
 		SuggestFor: []string{"leave", "unjoin", "uninstall", "delete"},
 		Long: `Undoes what ` + "`swdt join`" + ` did, in reverse order, by the join's record on the node:
-files and settings of others stay. It drains the node first, unless --no-drain
-is set; --delete-node removes the Node object. Logs and Windows features stay.
-A second run finds nothing to do.
+files and settings of others stay. It also restores the registry values, the
+update policy and the exclusions of Microsoft Defender that ` + "`swdt setup`" + ` has
+changed. It drains the node first, unless --no-drain is set; --delete-node
+removes the Node object. Logs and Windows features stay. A second run finds
+nothing to do.
 
 It asks first, unless --yes or --dry-run is set; without a terminal it requires
 one of these flags.`,
@@ -62,7 +64,7 @@ func (a *app) runReset(ctx context.Context, o *resetOptions) error {
 	if err != nil {
 		return err
 	}
-	question, answered := "Undo what swdt join did on "+whichNodes(s.documents)+"?", o.yes || a.global.dryRun
+	question, answered := "Undo what swdt join and swdt setup recorded on "+whichNodes(s.documents)+"?", o.yes || a.global.dryRun
 	if err := canConfirm(s.options.Prompt, answered, question); err != nil {
 		return err
 	}
@@ -82,7 +84,7 @@ func (a *app) runReset(ctx context.Context, o *resetOptions) error {
 		options.Before = trace.Off(n, trace.Options{NoRestart: true, Holder: options.Holder})
 		return join.RunReset(ctx, n, doc, options, r)
 	})
-	return a.printSteps(results, "nothing of swdt join is on this machine")
+	return a.printSteps(results, "this machine has no record of swdt join or swdt setup")
 }
 
 // resetIn returns the options of a reset, with the cluster if the reset needs one.
