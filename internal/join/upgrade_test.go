@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/cluster"
@@ -12,6 +13,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/plan"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/push"
+	"github.com/swdt-dev/swdt/internal/sandbox/apiserver"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
@@ -168,6 +171,33 @@ func TestAnUpgradeWithASettingThatEndsAProgram(t *testing.T) {
 		if _, err := l.upgrade(dryRun); err != nil {
 			t.Errorf("without these settings: %v", err)
 		}
+	})
+}
+
+// A policy that takes effect on Windows with the new version is a warning, whichever of kubelet's settings has it.
+func TestAnUpgradeThatTurnsAPolicyOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		control := newControl(t, apiserver.Options{NodeGrace: 3 * time.Second, Version: "v1.38.0"})
+		l := newNodeOf(t, control, "win1")
+		l.kubeletConfigMap("10.96.0.10", "cpuManagerPolicy: static")
+		l.spec().Version = "1.37.0"
+		l.mustJoin()
+		config := &agentv1.ServiceConfig{Name: "kubelet", CommandLine: l.kubeletLine() + " --memory-manager-policy=Static"}
+		if _, err := l.Services.Configure(t.Context(), config); err != nil {
+			t.Fatal(err)
+		}
+		l.spec().Version = "1.38.0"
+		result, err := l.upgrade(dryRun)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var seen []string
+		for _, p := range result.Problems {
+			if p.Severity == finding.Warning && strings.Contains(p.What, "WindowsCPUAndMemoryAffinity") {
+				seen = append(seen, p.Evidence)
+			}
+		}
+		expectIn(t, strings.Join(seen, "\n"), "config.yaml: cpuManagerPolicy: static", "service kubelet: --memory-manager-policy=Static")
 	})
 }
 

@@ -44,7 +44,9 @@ func (s *upgrade) settingsProblems(ctx context.Context, n *node.Node) ([]finding
 			continue
 		}
 		p := finding.Problem{Check: f.Rule, Where: finding.OnNode, Finding: f.Finding}
-		p.Evidence = strings.TrimSuffix(f.Places[0].String()+": "+f.Evidence, ": ")
+		place := f.Places[0]
+		place.Node = "" // the result is of one node
+		p.Evidence = strings.TrimSuffix(place.String()+": "+f.Evidence, ": ")
 		problems = append(problems, preflight.UnlessIgnored(p, s.spec.Join.IgnorePreflightErrors))
 	}
 	return problems, nil
@@ -64,21 +66,21 @@ func (s *upgrade) readKubelet(ctx context.Context, n *node.Node, r *upgradecheck
 	if args != nil {
 		line = commandline.Join(append([]string{kubeletName + ".exe"}, args...)...)
 	}
-	r.CommandLine(kubesettings.Kubelet, line, upgradecheck.Place{Field: "service " + kubeletName})
+	r.CommandLine(kubesettings.Kubelet, line, upgradecheck.Place{Node: n.Name, Field: "service " + kubeletName})
 	// Without the cluster's configuration, the plan itself reports why it is missing.
 	if wanted, err := s.foretold(ctx); err == nil {
 		merged, err := is.merged(wanted)
 		if err != nil {
 			return err
 		}
-		r.Config(kubesettings.Kubelet, merged, upgradecheck.ConfigFile, upgradecheck.Place{Field: "config.yaml"})
+		r.Config(kubesettings.Kubelet, merged, upgradecheck.ConfigFile, upgradecheck.Place{Node: n.Name, Field: "config.yaml"})
 	}
 	for _, path := range is.dropIns {
 		content, err := smallfile.Read(ctx, n, path)
 		if err != nil {
 			return err
 		}
-		r.Config(kubesettings.Kubelet, content, upgradecheck.DropIn, upgradecheck.Place{File: path})
+		r.Config(kubesettings.Kubelet, content, upgradecheck.DropIn, upgradecheck.Place{Node: n.Name, File: path})
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func lookAtSettings(f *Facts) (all []finding.Finding) {
 			continue // an unknown version, or one that the table lacks
 		}
 		r := upgradecheck.NewReader(table)
-		r.CommandLine(program, service.Line(), upgradecheck.Place{})
+		r.CommandLine(program, service.Line(), upgradecheck.Place{Node: f.Node})
 		for _, found := range upgradecheck.Check(table, target, r.Facts) {
 			if found.Severity == finding.Error && (program != kubesettings.Kubelet || found.Rule != upgradecheck.RuleFlagUnknown) {
 				all = append(all, finding.New("service "+service.Name+": "+found.Evidence, "%s", found.What))

@@ -213,6 +213,8 @@ func kubeletFaults() []fault {
 			"WinOverlay is locked to true"},
 		{"service-settings", finding.Error, func(f *doctor.Facts) { kubeProxyRuns(f, "v1.38.0", "--feature-gates=WinDSR=true") },
 			"Kubernetes 1.38 removed the feature gate WinDSR"},
+		{"service-settings", finding.Error, func(f *doctor.Facts) { kubeProxyRuns(f, "v1.38.0", "--proxy-mode=iptables") },
+			"Windows has only the mode kernelspace"},
 		{"kubelet-config", finding.Error, func(f *doctor.Facts) { f.Kubelet.Value.Problem = "yaml: line 3" },
 			"does not start"},
 		{"kubelet-config", finding.Warning,
