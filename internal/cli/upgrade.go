@@ -161,8 +161,8 @@ func (o *upgradeOptions) gates() (waves.Options, error) {
 // nodesShare matches a number of nodes above 0, or a percentage of 1 to 100.
 func nodesShare() *regexp.Regexp { return regexp.MustCompile(`^([1-9][0-9]{0,5}|([1-9][0-9]?|100)%)$`) }
 
-// inWaves does the work on the nodes in waves. First it contacts all of them, so that a node that cannot be reached is
-// known before another one has changed.
+// inWaves does the work on the nodes in waves. First it contacts all of them and reads their Nodes, so that a node that
+// cannot be reached, or has no Node, is known before another one has changed.
 func inWaves(ctx context.Context, s *session, c *cluster.Cluster, gates waves.Options,
 	work func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (plan.Result, error),
 ) ([]fleet.Result[plan.Result], error) {
@@ -171,7 +171,15 @@ func inWaves(ctx context.Context, s *session, c *cluster.Cluster, gates waves.Op
 	defer cancel()
 	found := fleet.Run(ctx, s.documents, s.app.global.parallel, func(ctx context.Context, doc config.Document) (string, error) {
 		return workOn(ctx, s, doc, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) (string, error) {
-			return n.ObjectName(ctx, doc.Node.Spec.Kubernetes.Join)
+			name, err := n.ObjectName(ctx, doc.Node.Spec.Kubernetes.Join)
+			if err != nil {
+				return "", err
+			}
+			is, err := c.Node(ctx, name)
+			if err == nil && !is.Exists {
+				err = &join.NoNodeError{Node: name}
+			}
+			return name, err
 		})
 	})
 	if err := fleet.Failures(found); err != nil {

@@ -91,6 +91,13 @@ func (e *UpgradeRefusedError) Error() string {
 	return b.String()
 }
 
+// NoNodeError reports an upgrade of a node whose Node object does not exist.
+type NoNodeError struct{ Node string }
+
+func (e *NoNodeError) Error() string {
+	return "upgrade the node: the cluster has no Node " + e.Node + "; run `swdt join`, which registers it again"
+}
+
 // check finds the node's version, and compares the versions with each other, then the settings with the new version.
 func (s *upgrade) check(ctx context.Context, n *node.Node) ([]finding.Problem, error) {
 	own, err := load(ctx, n)
@@ -112,7 +119,7 @@ func (s *upgrade) check(ctx context.Context, n *node.Node) ([]finding.Problem, e
 		return nil, err
 	}
 	if !is.Exists {
-		return nil, fmt.Errorf("upgrade the node: the cluster has no Node %s; run `swdt join`, which registers it again", name)
+		return nil, &NoNodeError{name}
 	}
 	server, err := s.options.Cluster.Version(ctx)
 	if err != nil {

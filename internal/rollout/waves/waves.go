@@ -29,7 +29,7 @@ type Options struct {
 	Waits func(why string)
 }
 
-// availableIn is how long nodes may take to become available, before no further node begins.
+// availableIn is how long nodes may take to become available, or the cluster to show them, before no further node begins.
 const availableIn = 5 * time.Minute
 
 // interval is the pause between two looks at the nodes.
@@ -39,11 +39,16 @@ const interval = 2 * time.Second
 const rolloutName = "waves"
 
 // NotBegunError is the error of a node on which the change has not begun.
-type NotBegunError struct{ Why string }
+type NotBegunError struct {
+	Why   string
+	Cause error // nil: none
+}
 
 func (e *NotBegunError) Error() string {
 	return "not begun: " + e.Why + "; then run the same command again, which goes on with the nodes that remain"
 }
+
+func (e *NotBegunError) Unwrap() error { return e.Cause }
 
 // run is one change of several nodes.
 type run struct {
@@ -55,6 +60,7 @@ type run struct {
 	errs   map[string]error              // of nodes that have ended
 	ended  chan ending
 	failed []string
+	unread time.Time // since when looks fail; zero: the last one has not
 }
 
 // ending is the end of the work on a node.
@@ -86,22 +92,26 @@ func (r *run) all(ctx context.Context) error {
 	for len(r.errs) < len(r.names) {
 		nodes, err := r.options.Look(ctx)
 		if err != nil {
-			return fmt.Errorf("look which nodes are available: %w", err)
+			if err := r.lookAgain(ctx, err); err != nil {
+				return err
+			}
+			continue
 		}
+		r.unread = time.Time{}
 		decision := r.decide(nodes)
 		begun, pause := r.begin(ctx, decision), decision.Again
 		switch {
 		case begun || len(r.states) > len(r.errs):
 			since = time.Time{}
 		case len(r.failed) > 0:
-			return &NotBegunError{"the change has failed on " + strings.Join(r.failed, ", ") + ": repair that first"}
+			return &NotBegunError{Why: "the change has failed on " + strings.Join(r.failed, ", ") + ": repair that first"}
 		case pause > 0:
 			r.options.Waits(decision.Status.Message)
 		case since.IsZero():
 			since, pause = time.Now(), interval
 			r.options.Waits(unavailable(nodes))
 		case time.Since(since) >= availableIn:
-			return &NotBegunError{fmt.Sprintf("%s after %s: make these nodes available, or name each of them alone",
+			return &NotBegunError{Why: fmt.Sprintf("%s after %s: make these nodes available, or name each of them alone",
 				unavailable(nodes), availableIn)}
 		default:
 			pause = interval
@@ -111,6 +121,21 @@ func (r *run) all(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// lookAgain waits until the next look after one that has failed. It returns an error if looks have failed for too long.
+func (r *run) lookAgain(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case r.unread.IsZero():
+		r.unread = time.Now()
+		r.options.Waits(fmt.Sprintf("the nodes cannot be read: %v", err))
+	case time.Since(r.unread) >= availableIn:
+		return &NotBegunError{Why: fmt.Sprintf("the nodes cannot be read after %s: %v: repair that first", availableIn, err),
+			Cause: err}
+	}
+	return r.await(ctx, interval)
 }
 
 // unavailable names the nodes that are not available.

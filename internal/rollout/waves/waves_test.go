@@ -204,3 +204,39 @@ func TestAnInterruptionWaitsForWhatHasBegun(t *testing.T) {
 		c.began(t, "win-1 at 0s", "win-2 at 1m0s")
 	})
 }
+
+// A cluster that does not answer for a while delays the nodes that remain, and has no other effect.
+func TestALookThatFails(t *testing.T) {
+	for name, test := range map[string]struct {
+		until time.Duration
+		want  []string
+	}{
+		"for a while": {4 * time.Minute, []string{"win-1 done", "win-2 done", "win-3 done"}},
+		"for good":    {time.Hour, []string{"win-1 done", "win-2 not begun", "win-3 not begun"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, names := newCluster(3)
+				options, refused := c.options("1"), errors.New("connection refused")
+				look := options.Look
+				options.Look = func(ctx context.Context) ([]rollout.Node, error) {
+					if since := time.Since(c.begun); since >= 30*time.Second && since < test.until {
+						return nil, refused
+					}
+					return look(ctx)
+				}
+				results := waves.Run(t.Context(), names, options, c.change)
+				if diff := cmp.Diff(test.want, ends(results)); diff != "" {
+					t.Error(diff)
+				}
+				if diff := cmp.Diff([]string{"the nodes cannot be read: connection refused"}, c.waits); diff != "" {
+					t.Error(diff)
+				}
+				if err := results["win-3"]; err != nil && (!errors.Is(err, refused) || time.Since(c.begun) > 7*time.Minute ||
+					!strings.Contains(err.Error(), "run the same command again")) {
+					t.Errorf("%v after %s", err, time.Since(c.begun))
+				}
+			})
+		})
+	}
+}
