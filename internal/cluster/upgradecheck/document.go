@@ -16,6 +16,9 @@ import (
 // deepest bounds the nesting of a document, since an alias may lead into itself.
 const deepest = 64
 
+// ownGroup begins the apiVersion of swdt's own documents. GMSACredentialSpec of Kubernetes has the same group.
+const ownGroup = "windows.k8s.io/"
+
 // Documents reads YAML or JSON: objects of Kubernetes, configuration files, or any other documents in which settings
 // are in known places. A text that is no YAML, such as a template, is read as a script.
 func (r *Reader) Documents(text []byte, place Place) {
@@ -49,6 +52,11 @@ func (r *Reader) object(n *yaml.Node, place Place) {
 		return
 	case "Secret": // its data is none of swdt's business
 		return
+	case "Node", "Cluster":
+		if strings.HasPrefix(text(n, "apiVersion"), ownGroup) {
+			r.NodeFiles = append(r.NodeFiles, place.at(n.Line))
+			return
+		}
 	}
 	if kind == "List" || strings.HasSuffix(kind, "List") && child(n, "items") != nil {
 		if items := child(n, "items"); items != nil {

@@ -155,6 +155,8 @@ type Facts struct {
 	Containerd []ContainerdFile
 	Pods       []Pods
 	Unread     []Unread
+	// NodeFiles are the places of swdt's own documents, a Node or a Cluster, which have no settings.
+	NodeFiles []Place
 	// Texts counts the files and objects that were read.
 	Texts int
 	// proxyReads has the ConfigMaps, as namespace/name, whose configuration a kube-proxy on Windows nodes reads.
@@ -171,6 +173,7 @@ func (f *Facts) Add(o Facts) {
 	}
 	f.Settings, f.Containerd = append(f.Settings, o.Settings...), append(f.Containerd, o.Containerd...)
 	f.Pods, f.Unread = append(f.Pods, o.Pods...), append(f.Unread, o.Unread...)
+	f.NodeFiles = append(f.NodeFiles, o.NodeFiles...)
 	f.Texts += o.Texts
 	if f.proxyReads == nil {
 		f.proxyReads = map[string]bool{}
