@@ -287,7 +287,7 @@ func (c *configuration) fields(n *yaml.Node, parent string, depth int) {
 	if n.Kind != yaml.MappingNode || depth > deepest {
 		return
 	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
+	for i := 0; i+1 < len(n.Content) && !c.r.isFull(c.place); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		path := strings.TrimPrefix(parent+"."+key.Value, ".")
 		if path == "apiVersion" || path == "kind" || path == "metadata" || path == "metadata.creationTimestamp" {

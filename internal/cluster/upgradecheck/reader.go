@@ -3,7 +3,6 @@ package upgradecheck
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,15 +16,40 @@ import (
 // Reader collects settings out of texts.
 type Reader struct {
 	Facts
-	table *kubesettings.Table
+	table    *kubesettings.Table
+	patterns patterns
+	counts   map[Place]int // of settings, by their text
 }
 
 // NewReader returns a Reader without settings.
 func NewReader(table *kubesettings.Table) *Reader {
-	return &Reader{table: table, Facts: Facts{proxyReads: map[string]bool{}}}
+	return &Reader{table: table, patterns: compiled(), counts: map[Place]int{}, Facts: Facts{proxyReads: map[string]bool{}}}
 }
 
-func (r *Reader) add(s Setting) { r.Settings = append(r.Settings, s) }
+// mostSettings bounds the settings of one text, since a node or a file may have millions.
+const mostSettings = 5_000
+
+// add adds a setting, unless its text is full, which it records once.
+func (r *Reader) add(s Setting) {
+	source := s.Place.source()
+	switch r.counts[source]++; {
+	case r.counts[source] <= mostSettings:
+		r.Settings = append(r.Settings, s)
+	case r.counts[source] == mostSettings+1:
+		r.unread(source, fmt.Sprintf("has more than %d settings, so the rest was not read", mostSettings))
+	}
+}
+
+// isFull reports whether the text of a place has more settings than are kept.
+func (r *Reader) isFull(p Place) bool { return r.counts[p.source()] > mostSettings }
+
+// source returns the text of a place: a file, or an object.
+func (p Place) source() Place {
+	if p.File != "" {
+		return Place{Node: p.Node, File: p.File}
+	}
+	return Place{Node: p.Node, Object: p.Object}
+}
 
 // unread records that a text was not read.
 func (r *Reader) unread(p Place, why string) { r.Unread = append(r.Unread, Unread{Place: p, Why: why}) }
@@ -93,15 +117,10 @@ func (r *Reader) flag(p kubesettings.Program, name, value string, form Form, pla
 		r.add(Setting{Program: p, Kind: FlagSetting, Name: name, Value: value, Form: form, Place: place, Linux: linux})
 		return
 	}
-	for _, pair := range gatePairs().FindAllStringSubmatch(value, -1) {
+	for _, pair := range r.patterns.values.FindAllStringSubmatch(value, -1) {
 		r.add(Setting{Program: p, Kind: GateSetting, Name: pair[1], Value: strings.ToLower(pair[2]), Form: form, Place: place,
 			Linux: linux})
 	}
-}
-
-// gatePairs matches NAME=true and NAME=false.
-func gatePairs() *regexp.Regexp {
-	return regexp.MustCompile(`([A-Za-z][A-Za-z0-9]*)\s*=\s*((?i:true|false))\b`)
 }
 
 // KubeadmFlags reads kubeadm-flags.env, which kubeadm writes and a wrapper's script adds to kubelet's command line.
