@@ -124,13 +124,17 @@ func (r *Reader) flag(p kubesettings.Program, name, value string, form Form, pla
 }
 
 // KubeadmFlags reads kubeadm-flags.env, which kubeadm writes and a wrapper's script adds to kubelet's command line.
-func (r *Reader) KubeadmFlags(text string, place Place) {
+func (r *Reader) KubeadmFlags(text string, place Place) { r.variables(text, "", place) }
+
+// variables reads the lines NAME=ARGUMENTS of a file whose names begin with a prefix: their values are kubelet's
+// arguments.
+func (r *Reader) variables(text, prefix string, place Place) {
 	for i, line := range strings.Split(text, "\n") {
-		_, args, ok := strings.Cut(line, "=")
-		if !ok || strings.HasPrefix(strings.TrimSpace(line), "#") {
+		name, args, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
+		if !ok || strings.HasPrefix(name, "#") || !strings.HasPrefix(strings.TrimSpace(name), prefix) {
 			continue
 		}
-		args = strings.Trim(strings.TrimSpace(args), `"`)
+		args = strings.Trim(strings.TrimSpace(args), `"'`)
 		r.arguments(kubesettings.Kubelet, strings.Fields(args), func(int) Place { return place.at(i + 1) }, false)
 	}
 }
