@@ -13,7 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster/kubesettings"
 )
 
-// deepest bounds the nesting of a document, since an alias may lead into itself.
+// deepest bounds the nesting of a document.
 const deepest = 64
 
 // ownGroup begins the apiVersion of swdt's own documents. GMSACredentialSpec of Kubernetes has the same group.
@@ -35,7 +35,7 @@ func (r *Reader) Documents(text []byte, place Place) {
 			return
 		}
 		if len(document.Content) > 0 {
-			r.object(document.Content[0], place)
+			r.object(r.expanded(&document, place), place)
 		}
 	}
 }
@@ -247,7 +247,7 @@ func (w *walk) inner(p kubesettings.Program, content string, place Place) {
 		return
 	}
 	first := len(w.r.Settings)
-	w.r.configAt(p, document.Content[0], ConfigFile, place, max(place.Line-1, 0))
+	w.r.configAt(p, w.r.expanded(&document, place), ConfigFile, place, max(place.Line-1, 0))
 	if w.configMap == "" || p != kubesettings.KubeProxy {
 		return
 	}
@@ -340,7 +340,7 @@ func (r *Reader) Config(p kubesettings.Program, content []byte, form Form, place
 		return
 	}
 	if len(document.Content) > 0 {
-		r.config(p, document.Content[0], form, place)
+		r.config(p, r.expanded(&document, place), form, place)
 	}
 }
 
