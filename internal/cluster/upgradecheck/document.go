@@ -332,15 +332,20 @@ func (c *configuration) gates(n *yaml.Node) {
 	}
 }
 
-// Config reads the text of a configuration file whose kind is known.
+// Config reads the text of a configuration file whose kind is known, of a Windows node or of an object.
 func (r *Reader) Config(p kubesettings.Program, content []byte, form Form, place Place) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(content, &document); err != nil {
 		r.unread(place, fmt.Sprintf("is not YAML: %v", err))
 		return
 	}
-	if len(document.Content) > 0 {
-		r.config(p, r.expanded(&document, place), form, place)
+	if len(document.Content) == 0 {
+		return
+	}
+	first := len(r.Settings)
+	r.config(p, r.expanded(&document, place), form, place)
+	if place.Object == "" {
+		r.ofWindows(first)
 	}
 }
 

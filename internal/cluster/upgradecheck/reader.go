@@ -57,12 +57,21 @@ func (r *Reader) unread(p Place, why string) { r.Unread = append(r.Unread, Unrea
 // Unreadable records that a text could not be read, with the reason.
 func (r *Reader) Unreadable(p Place, err error) { r.unread(p, err.Error()) }
 
-// CommandLine reads the command line of a service that runs a program. Flags of a wrapper before the program do not
+// CommandLine reads the command line of a Windows service that runs a program. Flags of a wrapper before the program do not
 // count.
 func (r *Reader) CommandLine(p kubesettings.Program, line string, place Place) {
 	words := commandline.Split(line)
 	begin := slices.IndexFunc(words, func(word string) bool { return programOf(word) == p })
+	first := len(r.Settings)
 	r.arguments(p, words[min(begin+1, len(words)):], func(int) Place { return place }, false)
+	r.ofWindows(first)
+}
+
+// ofWindows marks the settings since one as those of Windows nodes.
+func (r *Reader) ofWindows(first int) {
+	for i := range r.Settings[first:] {
+		r.Settings[first+i].windows = true
+	}
 }
 
 // programOf returns the program that a path names; "" for another one.

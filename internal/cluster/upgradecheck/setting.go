@@ -47,6 +47,8 @@ type Setting struct {
 	Condition string
 	// Linux reports that only Linux nodes use the setting.
 	Linux bool
+	// windows reports that Windows nodes use the setting.
+	windows bool
 	// Empty reports that a field has no value: null, or an empty list or mapping.
 	Empty bool
 	// configMap is the ConfigMap, as namespace/name, whose kube-proxy configuration has the field.
@@ -71,6 +73,9 @@ func (s Setting) text() string {
 	}
 	return s.Name + ": " + s.Value
 }
+
+// mayBeForLinux reports that nothing names the system of the nodes that use the setting, as in a file.
+func (s Setting) mayBeForLinux() bool { return s.Place.Node == "" && !s.windows }
 
 // Place is the place of a setting.
 type Place struct {
