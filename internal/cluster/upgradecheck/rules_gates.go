@@ -72,6 +72,9 @@ func (c *checking) unknownGate(name string, g kubesettings.State) string {
 
 // gateRemedy returns what to do with a gate that a minor version does not know.
 func (c *checking) gateRemedy(s Setting, minor int) string {
+	if g := c.table.Gate(s.Name, minor); !g.Known && g.Since > 0 {
+		minor = g.Since // it was removed earlier
+	}
 	before := c.table.Gate(s.Name, minor-1)
 	remedy := "remove it"
 	switch {

@@ -249,6 +249,23 @@ func TestSettingsOfWindowsAreErrors(t *testing.T) {
 	}
 }
 
+// The remedy for a gate names what it was before its removal, however long ago that is.
+func TestRemedyForAGateThatIsLongGone(t *testing.T) {
+	table := load(t)
+	for _, to := range []string{"1.36", "1.38"} {
+		target, err := upgradecheck.ParseTarget(table, to, "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := upgradecheck.NewReader(table)
+		r.CommandLine(kubesettings.Kubelet, "kubelet.exe --feature-gates=HonorPVReclaimPolicy=true", upgradecheck.Place{Node: "win-1"})
+		got := upgradecheck.Check(table, target, r.Facts)
+		if len(got) != 1 || got[0].Remedy != "remove it: it is always on since 1.33" {
+			t.Errorf("to %s: %+v", to, got)
+		}
+	}
+}
+
 // Nodes with the same setting share a finding.
 func TestFindingsAreGrouped(t *testing.T) {
 	table := load(t)
