@@ -109,6 +109,9 @@ func (a *app) runUpgradeCheck(ctx context.Context, o *upgradeCheckOptions) error
 	if err := a.readFiles(reader, o.files); err != nil {
 		return err
 	}
+	if len(reader.NodeFiles) > 0 {
+		return usagef("-f reads manifests, and %s is a file of swdt: a node file is -c", reader.NodeFiles[0])
+	}
 	c, err := o.chooseCluster(a)
 	if err != nil {
 		return err
@@ -118,7 +121,7 @@ func (a *app) runUpgradeCheck(ctx context.Context, o *upgradeCheckOptions) error
 			return err
 		}
 	}
-	failed, err := a.readNodes(ctx, reader, o, c != nil)
+	failed, err := a.readNodes(ctx, reader, o)
 	if err != nil {
 		return err
 	}
@@ -199,17 +202,14 @@ func (a *app) readSettings(ctx context.Context, r *upgradecheck.Reader, c *clust
 	err := upgradelive.Read(bounded, c, r, options)
 	var none *upgradelive.NoSuchNodeError
 	if errors.As(err, &none) {
-		return usagef("-n: %v", err)
+		return usagef("%s: %v", a.nodesFlag(), err)
 	}
 	return unreachable(explain(bounded, err))
 }
 
 // readNodes reads the nodes of node files and of --via. failed are the nodes that could not be read.
-func (a *app) readNodes(ctx context.Context, r *upgradecheck.Reader, o *upgradeCheckOptions, inCluster bool) (failed, err error) {
+func (a *app) readNodes(ctx context.Context, r *upgradecheck.Reader, o *upgradeCheckOptions) (failed, err error) {
 	if !a.namesNodeFiles() && a.global.via.text == "" {
-		if len(o.files) == 0 && !inCluster {
-			return nil, usagef("name what to read: a cluster with --kubeconfig, node files with -c, or files with -f")
-		}
 		return nil, nil
 	}
 	s, err := a.begin()

@@ -30,7 +30,7 @@ func flagPage() []byte {
 			commands = strings.Join(f.Commands, ", ")
 		}
 		if f.Name == cli.FilenameFlag {
-			commands = "those with -c, but logs and events"
+			commands = "those with -c, but logs and events; upgrade check reads manifests"
 		}
 		fmt.Fprintf(&page, "| `%s` | %s | %s |\n", strings.TrimSpace(name+" "+f.Value), cell(f.Meaning), commands)
 	}

@@ -146,17 +146,25 @@ func (c *checking) addFor(s Setting, f Finding) {
 
 // grouped merges findings that differ only in their places, and sorts them by severity, then by rule.
 func grouped(all []Finding) []Finding {
+	type words struct{ rule, what, evidence, remedy string }
+	type at struct {
+		finding int
+		place   Place
+	}
 	var merged []Finding
+	indices, places := map[words]int{}, map[at]bool{}
 	for _, f := range all {
-		i := slices.IndexFunc(merged, func(m Finding) bool {
-			return m.Rule == f.Rule && m.What == f.What && m.Evidence == f.Evidence && m.Remedy == f.Remedy
-		})
-		if i < 0 {
+		is := words{f.Rule, f.What, f.Evidence, f.Remedy}
+		i, ok := indices[is]
+		if !ok {
+			i = len(merged)
+			indices[is] = i
 			merged = append(merged, f)
-			continue
+			merged[i].Places = nil
 		}
 		for _, place := range f.Places {
-			if !slices.Contains(merged[i].Places, place) {
+			if !places[at{i, place}] {
+				places[at{i, place}] = true
 				merged[i].Places = append(merged[i].Places, place)
 			}
 		}

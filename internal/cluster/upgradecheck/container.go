@@ -19,6 +19,7 @@ func (w *walk) pods(spec *yaml.Node, path []string) {
 		system = selectors[corev1.LabelOSStable]
 	}
 	linux := system == string(corev1.Linux)
+	first := len(w.r.Settings)
 	pods := Pods{Place: w.at(spec, path), Selectors: selectors}
 	for _, list := range []string{"initContainers", "containers"} {
 		all := child(spec, list)
@@ -35,6 +36,7 @@ func (w *walk) pods(spec *yaml.Node, path []string) {
 	}
 	if system == string(corev1.Windows) || selectors[corev1.LabelWindowsBuild] != "" {
 		w.r.Facts.Pods = append(w.r.Facts.Pods, pods)
+		w.r.ofWindows(first)
 	}
 }
 

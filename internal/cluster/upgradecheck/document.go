@@ -13,8 +13,11 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster/kubesettings"
 )
 
-// deepest bounds the nesting of a document, since an alias may lead into itself.
+// deepest bounds the nesting of a document.
 const deepest = 64
+
+// ownGroup begins the apiVersion of swdt's own documents. GMSACredentialSpec of Kubernetes has the same group.
+const ownGroup = "windows.k8s.io/"
 
 // Documents reads YAML or JSON: objects of Kubernetes, configuration files, or any other documents in which settings
 // are in known places. A text that is no YAML, such as a template, is read as a script.
@@ -32,7 +35,7 @@ func (r *Reader) Documents(text []byte, place Place) {
 			return
 		}
 		if len(document.Content) > 0 {
-			r.object(document.Content[0], place)
+			r.object(r.expanded(&document, place), place)
 		}
 	}
 }
@@ -49,6 +52,11 @@ func (r *Reader) object(n *yaml.Node, place Place) {
 		return
 	case "Secret": // its data is none of swdt's business
 		return
+	case "Node", "Cluster":
+		if strings.HasPrefix(text(n, "apiVersion"), ownGroup) {
+			r.NodeFiles = append(r.NodeFiles, place.at(n.Line))
+			return
+		}
 	}
 	if kind == "List" || strings.HasSuffix(kind, "List") && child(n, "items") != nil {
 		if items := child(n, "items"); items != nil {
@@ -239,7 +247,7 @@ func (w *walk) inner(p kubesettings.Program, content string, place Place) {
 		return
 	}
 	first := len(w.r.Settings)
-	w.r.configAt(p, document.Content[0], ConfigFile, place, max(place.Line-1, 0))
+	w.r.configAt(p, w.r.expanded(&document, place), ConfigFile, place, max(place.Line-1, 0))
 	if w.configMap == "" || p != kubesettings.KubeProxy {
 		return
 	}
@@ -279,7 +287,7 @@ func (c *configuration) fields(n *yaml.Node, parent string, depth int) {
 	if n.Kind != yaml.MappingNode || depth > deepest {
 		return
 	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
+	for i := 0; i+1 < len(n.Content) && !c.r.isFull(c.place); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		path := strings.TrimPrefix(parent+"."+key.Value, ".")
 		if path == "apiVersion" || path == "kind" || path == "metadata" || path == "metadata.creationTimestamp" {
@@ -324,15 +332,20 @@ func (c *configuration) gates(n *yaml.Node) {
 	}
 }
 
-// Config reads the text of a configuration file whose kind is known.
+// Config reads the text of a configuration file whose kind is known, of a Windows node or of an object.
 func (r *Reader) Config(p kubesettings.Program, content []byte, form Form, place Place) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(content, &document); err != nil {
 		r.unread(place, fmt.Sprintf("is not YAML: %v", err))
 		return
 	}
-	if len(document.Content) > 0 {
-		r.config(p, document.Content[0], form, place)
+	if len(document.Content) == 0 {
+		return
+	}
+	first := len(r.Settings)
+	r.config(p, r.expanded(&document, place), form, place)
+	if place.Object == "" {
+		r.ofWindows(first)
 	}
 }
 

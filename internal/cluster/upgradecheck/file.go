@@ -84,8 +84,10 @@ func (r *Reader) File(name string, content []byte) {
 	place := Place{File: name}
 	base, extension := strings.ToLower(path.Base(strings.ReplaceAll(name, `\`, "/"))), strings.ToLower(path.Ext(name))
 	switch {
-	case base == "kubeadm-flags.env" || extension == ".env":
+	case base == "kubeadm-flags.env":
 		r.KubeadmFlags(string(content), place)
+	case extension == ".env":
+		r.variables(string(content), "KUBELET_", place)
 	case extension == ".toml":
 		if bytes.Contains(content, []byte("plugins")) && bytes.Contains(content, []byte("containerd")) {
 			r.Containerd(content, "", place)

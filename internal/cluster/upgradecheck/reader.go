@@ -3,7 +3,6 @@ package upgradecheck
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,15 +16,40 @@ import (
 // Reader collects settings out of texts.
 type Reader struct {
 	Facts
-	table *kubesettings.Table
+	table    *kubesettings.Table
+	patterns patterns
+	counts   map[Place]int // of settings, by their text
 }
 
 // NewReader returns a Reader without settings.
 func NewReader(table *kubesettings.Table) *Reader {
-	return &Reader{table: table, Facts: Facts{proxyReads: map[string]bool{}}}
+	return &Reader{table: table, patterns: compiled(), counts: map[Place]int{}, Facts: Facts{proxyReads: map[string]bool{}}}
 }
 
-func (r *Reader) add(s Setting) { r.Settings = append(r.Settings, s) }
+// mostSettings bounds the settings of one text, since a node or a file may have millions.
+const mostSettings = 5_000
+
+// add adds a setting, unless its text is full, which it records once.
+func (r *Reader) add(s Setting) {
+	source := s.Place.source()
+	switch r.counts[source]++; {
+	case r.counts[source] <= mostSettings:
+		r.Settings = append(r.Settings, s)
+	case r.counts[source] == mostSettings+1:
+		r.unread(source, fmt.Sprintf("has more than %d settings, so the rest was not read", mostSettings))
+	}
+}
+
+// isFull reports whether the text of a place has more settings than are kept.
+func (r *Reader) isFull(p Place) bool { return r.counts[p.source()] > mostSettings }
+
+// source returns the text of a place: a file, or an object.
+func (p Place) source() Place {
+	if p.File != "" {
+		return Place{Node: p.Node, File: p.File}
+	}
+	return Place{Node: p.Node, Object: p.Object}
+}
 
 // unread records that a text was not read.
 func (r *Reader) unread(p Place, why string) { r.Unread = append(r.Unread, Unread{Place: p, Why: why}) }
@@ -33,12 +57,21 @@ func (r *Reader) unread(p Place, why string) { r.Unread = append(r.Unread, Unrea
 // Unreadable records that a text could not be read, with the reason.
 func (r *Reader) Unreadable(p Place, err error) { r.unread(p, err.Error()) }
 
-// CommandLine reads the command line of a service that runs a program. Flags of a wrapper before the program do not
+// CommandLine reads the command line of a Windows service that runs a program. Flags of a wrapper before the program do not
 // count.
 func (r *Reader) CommandLine(p kubesettings.Program, line string, place Place) {
 	words := commandline.Split(line)
 	begin := slices.IndexFunc(words, func(word string) bool { return programOf(word) == p })
+	first := len(r.Settings)
 	r.arguments(p, words[min(begin+1, len(words)):], func(int) Place { return place }, false)
+	r.ofWindows(first)
+}
+
+// ofWindows marks the settings since one as those of Windows nodes.
+func (r *Reader) ofWindows(first int) {
+	for i := range r.Settings[first:] {
+		r.Settings[first+i].windows = true
+	}
 }
 
 // programOf returns the program that a path names; "" for another one.
@@ -93,25 +126,24 @@ func (r *Reader) flag(p kubesettings.Program, name, value string, form Form, pla
 		r.add(Setting{Program: p, Kind: FlagSetting, Name: name, Value: value, Form: form, Place: place, Linux: linux})
 		return
 	}
-	for _, pair := range gatePairs().FindAllStringSubmatch(value, -1) {
+	for _, pair := range r.patterns.values.FindAllStringSubmatch(value, -1) {
 		r.add(Setting{Program: p, Kind: GateSetting, Name: pair[1], Value: strings.ToLower(pair[2]), Form: form, Place: place,
 			Linux: linux})
 	}
 }
 
-// gatePairs matches NAME=true and NAME=false.
-func gatePairs() *regexp.Regexp {
-	return regexp.MustCompile(`([A-Za-z][A-Za-z0-9]*)\s*=\s*((?i:true|false))\b`)
-}
-
 // KubeadmFlags reads kubeadm-flags.env, which kubeadm writes and a wrapper's script adds to kubelet's command line.
-func (r *Reader) KubeadmFlags(text string, place Place) {
+func (r *Reader) KubeadmFlags(text string, place Place) { r.variables(text, "", place) }
+
+// variables reads the lines NAME=ARGUMENTS of a file whose names begin with a prefix: their values are kubelet's
+// arguments.
+func (r *Reader) variables(text, prefix string, place Place) {
 	for i, line := range strings.Split(text, "\n") {
-		_, args, ok := strings.Cut(line, "=")
-		if !ok || strings.HasPrefix(strings.TrimSpace(line), "#") {
+		name, args, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
+		if !ok || strings.HasPrefix(name, "#") || !strings.HasPrefix(strings.TrimSpace(name), prefix) {
 			continue
 		}
-		args = strings.Trim(strings.TrimSpace(args), `"`)
+		args = strings.Trim(strings.TrimSpace(args), `"'`)
 		r.arguments(kubesettings.Kubelet, strings.Fields(args), func(int) Place { return place.at(i + 1) }, false)
 	}
 }

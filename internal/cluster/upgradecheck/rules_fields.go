@@ -46,11 +46,15 @@ func (c *checking) refusedOnWindows(s Setting) bool {
 	if c.target.minor() < first { // then the field is unknown, or nothing
 		return s.Form == Effective
 	}
-	c.add(Finding{Rule: ruleFieldWindows, Effect: Exits, Since: minorText(first), Places: []Place{s.Place},
+	f := Finding{Rule: ruleFieldWindows, Effect: Exits, Since: minorText(first), Places: []Place{s.Place},
 		Source: "https://github.com/kubernetes/kubernetes/blob/" + c.table.Source(c.target.minor()) +
 			"/pkg/kubelet/apis/config/validation/validation_windows.go",
 		Finding: finding.New(s.text(), "kubelet ends: the field %s is not supported on Windows", s.Name).As(finding.Error).
-			Remedied("remove it from the configuration of Windows nodes")})
+			Remedied("remove it from the configuration of Windows nodes")}
+	if s.mayBeForLinux() {
+		f.Severity = finding.Info
+	}
+	c.add(f)
 	return true
 }
 

@@ -29,6 +29,11 @@ func (c *checking) flag(s Setting) {
 		if s.Place.isKubeadmFlags() && minor == kubeadmCleans {
 			f.Severity, f.Remedy = finding.Warning, "run `kubeadm upgrade node` of 1.35, which removes it; that of 1.36 no longer does"
 		}
+		if s.Program == kubesettings.Kubelet && f.Since == "" && s.mayBeForLinux() {
+			// kubelet has flags on Linux alone: cmd/kubelet/app/options/globalflags_linux.go
+			f.Severity = finding.Info
+			f.What += ", if a Windows node has it"
+		}
 	case flag.Gone > 0:
 		f.Rule, f.Effect, f.Since = ruleFlagGoing, Deprecated, minorText(flag.Gone)
 		f.Finding = finding.New(s.text(), "%s %s will not have the flag --%s, and end", s.Program, minorText(flag.Gone), s.Name).

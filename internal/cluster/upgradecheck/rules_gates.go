@@ -72,6 +72,9 @@ func (c *checking) unknownGate(name string, g kubesettings.State) string {
 
 // gateRemedy returns what to do with a gate that a minor version does not know.
 func (c *checking) gateRemedy(s Setting, minor int) string {
+	if g := c.table.Gate(s.Name, minor); !g.Known && g.Since > 0 {
+		minor = g.Since // it was removed earlier
+	}
 	before := c.table.Gate(s.Name, minor-1)
 	remedy := "remove it"
 	switch {
@@ -98,20 +101,27 @@ func (c *checking) imageRemedy(f *Finding) {
 // dependencies finds gates that are on although a gate that they need is off, with which both programs end since 1.35
 // (defaultKubernetesFeatureGateDependencies in pkg/features/kube_features.go).
 func (c *checking) dependencies() {
+	type gate struct {
+		program            kubesettings.Program
+		node, object, name string
+	}
+	off := map[gate]Setting{}
+	for _, s := range slices.Backward(c.facts.Settings) { // the first of several stays
+		if s.Kind == GateSetting && s.Value == "false" {
+			off[gate{s.Program, s.Place.Node, s.Place.Object, s.Name}] = s
+		}
+	}
 	for _, s := range c.facts.Settings {
 		if s.Kind != GateSetting || s.Value != "true" || s.Ignored != "" {
 			continue
 		}
 		for _, needed := range c.table.Needs(s.Name, c.target.minor()) {
-			off := slices.IndexFunc(c.facts.Settings, func(o Setting) bool {
-				return o.Kind == GateSetting && o.Name == needed && o.Value == "false" && o.Program == s.Program &&
-					o.Place.Node == s.Place.Node && o.Place.Object == s.Place.Object
-			})
-			if off < 0 {
+			other, ok := off[gate{s.Program, s.Place.Node, s.Place.Object, needed}]
+			if !ok {
 				continue
 			}
 			c.add(Finding{Rule: ruleGateNeeds, Effect: Exits, Since: "1.35", Source: c.gateSource(s.Name), Places: []Place{s.Place},
-				Finding: finding.New(s.text()+", "+c.facts.Settings[off].text(), "%s ends: the feature gate %s needs %s, which is off",
+				Finding: finding.New(s.text()+", "+other.text(), "%s ends: the feature gate %s needs %s, which is off",
 					s.Program, s.Name, needed).As(finding.Error).Remedied("remove %s=false, or %s=true", needed, s.Name)})
 		}
 	}

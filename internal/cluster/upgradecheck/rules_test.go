@@ -10,6 +10,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster/kubesettings"
 	"github.com/swdt-dev/swdt/internal/cluster/upgradecheck"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 // onNode returns the findings for the settings that read adds on the node win-1, as "rule effect: what".
@@ -185,6 +186,82 @@ func TestParseTarget(t *testing.T) {
 		var unknown *upgradecheck.UnknownVersionError
 		if err == nil || err.Error() != test.want || errors.As(err, &unknown) != strings.Contains(test.want, "knows") {
 			t.Errorf("%v, want %s", err, test.want)
+		}
+	}
+}
+
+// A file that names neither a node nor an object of Windows may be for Linux, whose kubelet has flags and fields that
+// Windows' has not: they are notes. A flag that a version removed is an error everywhere.
+func TestFilesThatMayBeForLinux(t *testing.T) {
+	table := load(t)
+	target, err := upgradecheck.ParseTarget(table, "1.38", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := checkFiles(t, target, table, map[string]string{
+		"linux.yaml": `kind: KubeadmConfigTemplate
+metadata: {name: linux}
+spec: {template: {spec: {joinConfiguration: {nodeRegistration: {kubeletExtraArgs: {housekeeping-interval: 10s, cloud-config: /x}}}}}}
+`,
+		"config.yaml": "kind: KubeletConfiguration\nsingleProcessOOMKill: true\n",
+	})
+	const template = "linux.yaml:3, KubeadmConfigTemplate linux, spec.template.spec.joinConfiguration.nodeRegistration.kubeletExtraArgs"
+	want := []string{
+		"error exits: flag-unknown @ " + template + ".cloud-config: --cloud-config=/x",
+		"info exits: field-not-on-windows @ config.yaml:2: singleProcessOOMKill: true",
+		"info exits: flag-unknown @ " + template + ".housekeeping-interval: --housekeeping-interval=10s",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Command lines and configurations of a node are those of Windows, whether their place names the node or not, and so are
+// pods that select Windows.
+func TestSettingsOfWindowsAreErrors(t *testing.T) {
+	table := load(t)
+	target, err := upgradecheck.ParseTarget(table, "1.38", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, read := range map[string]func(r *upgradecheck.Reader){
+		"a command line": func(r *upgradecheck.Reader) {
+			r.CommandLine(kubesettings.Kubelet, "kubelet.exe --housekeeping-interval=10s", upgradecheck.Place{})
+		},
+		"a configuration": func(r *upgradecheck.Reader) {
+			r.Config(kubesettings.Kubelet, []byte("singleProcessOOMKill: true\n"), upgradecheck.ConfigFile,
+				upgradecheck.Place{Field: "config.yaml"})
+		},
+		"a drop-in": func(r *upgradecheck.Reader) {
+			r.Config(kubesettings.Kubelet, []byte("userNamespaces: {idsPerPod: 65536}\n"), upgradecheck.DropIn,
+				upgradecheck.Place{File: `C:\k\1.conf`})
+		},
+		"a pod": func(r *upgradecheck.Reader) {
+			r.File("pod.yaml", []byte("kind: Pod\nmetadata: {name: k}\nspec: {os: {name: windows}, containers: [{command: [kubelet.exe, "+
+				"--housekeeping-interval=10s]}]}\n"))
+		},
+	} {
+		r := upgradecheck.NewReader(table)
+		read(r)
+		if got := upgradecheck.Check(table, target, r.Facts); len(got) != 1 || got[0].Severity != finding.Error {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// The remedy for a gate names what it was before its removal, however long ago that is.
+func TestRemedyForAGateThatIsLongGone(t *testing.T) {
+	table := load(t)
+	for _, to := range []string{"1.36", "1.38"} {
+		target, err := upgradecheck.ParseTarget(table, to, "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := upgradecheck.NewReader(table)
+		r.CommandLine(kubesettings.Kubelet, "kubelet.exe --feature-gates=HonorPVReclaimPolicy=true", upgradecheck.Place{Node: "win-1"})
+		got := upgradecheck.Check(table, target, r.Facts)
+		if len(got) != 1 || got[0].Remedy != "remove it: it is always on since 1.33" {
+			t.Errorf("to %s: %+v", to, got)
 		}
 	}
 }

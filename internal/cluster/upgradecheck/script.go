@@ -18,7 +18,7 @@ func (r *Reader) Script(text string, place Place) {
 	first := max(place.Line, 1)
 	last := s.only
 	for i, line := range s.lines {
-		if isComment(line) || isPrinted().MatchString(line) {
+		if isComment(line) || r.patterns.printed.MatchString(line) {
 			continue
 		}
 		if found := lastProgram(line); found != "" {
@@ -47,11 +47,11 @@ type script struct {
 // read reads one line.
 func (s *script) read(line string) {
 	before := len(s.r.Settings)
-	if compared := comparison().FindStringIndex(line); compared != nil {
+	if compared := s.r.patterns.comparison.FindStringIndex(line); compared != nil {
 		line = line[:compared[0]] // what follows is looked for, and not set
 	}
 	named := strings.Contains(strings.ToLower(strings.ReplaceAll(line, "-", "")), "featuregates")
-	for _, at := range scriptPairs().FindAllStringSubmatchIndex(line, -1) {
+	for _, at := range s.r.patterns.pairs.FindAllStringSubmatchIndex(line, -1) {
 		name, value := line[at[2]:at[3]], strings.ToLower(line[at[4]:at[5]])
 		program := lastProgram(line[:at[2]])
 		if s.r.knows(name) || slices.Contains(olderGates(), name) {
@@ -61,7 +61,7 @@ func (s *script) read(line string) {
 		}
 		s.add(program, Setting{Kind: GateSetting, Name: name, Value: value})
 	}
-	for _, at := range scriptFlags().FindAllStringSubmatchIndex(line, -1) {
+	for _, at := range s.r.patterns.flags.FindAllStringSubmatchIndex(line, -1) {
 		name := line[at[2]:at[3]]
 		program := lastProgram(line[:at[2]])
 		if slices.Contains(kubeletsOwn(), name) {
@@ -73,7 +73,7 @@ func (s *script) read(line string) {
 			s.add(program, Setting{Kind: FlagSetting, Name: name})
 		}
 	}
-	if s.around == kubesettings.KubeProxy && regexp.MustCompile(`--config[= ]`).MatchString(line) {
+	if s.around == kubesettings.KubeProxy && s.r.patterns.config.MatchString(line) {
 		s.r.ignore(before)
 	}
 }
@@ -90,7 +90,7 @@ func (s *script) add(p kubesettings.Program, found Setting) {
 // the line, such as "if ($version -lt 1.27) {".
 func (s *script) conditionOf(i, first int) string {
 	for before := i - 1; before >= max(0, i-2); before-- {
-		if versionCondition().MatchString(s.lines[before]) {
+		if s.r.patterns.condition.MatchString(s.lines[before]) {
 			return fmt.Sprintf("the condition of line %d", first+before)
 		}
 		if strings.Contains(s.lines[before], "}") {
@@ -124,29 +124,27 @@ func (r *Reader) wasRemoved(p kubesettings.Program, flag string) bool {
 		p == kubesettings.KubeProxy && kubeProxyFlagGone(flag) > 0)
 }
 
-// scriptPairs matches gates in a script, such as "WinDSR=true", but no assignments such as $Done=$true and no flags.
-func scriptPairs() *regexp.Regexp {
-	return regexp.MustCompile("(?:^|[\\s\"'`,=(@])([A-Z][A-Za-z0-9]+)=((?i:true|false))\\b")
+// patterns are the regular expressions of a Reader.
+type patterns struct {
+	values     *regexp.Regexp // the gates of --feature-gates: NAME=true and NAME=false
+	pairs      *regexp.Regexp // gates in a script, such as "WinDSR=true", but no assignments such as $Done=$true and no flags
+	flags      *regexp.Regexp // flags in a script
+	config     *regexp.Regexp // the flag --config with a value
+	comparison *regexp.Regexp // operators and methods of PowerShell that look for a text
+	condition  *regexp.Regexp // a line that opens a block for some versions
+	printed    *regexp.Regexp // lines that print a text
 }
 
-// scriptFlags matches flags in a script.
-func scriptFlags() *regexp.Regexp {
-	return regexp.MustCompile("(?:^|[\\s\"'`,(@])--([a-z][a-z0-9-]+)")
-}
-
-// comparison matches operators and methods of PowerShell that look for a text.
-func comparison() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\s-(i|c)?(not)?(contains|match|like|eq|ne|replace|in)\s|\.contains\(`)
-}
-
-// versionCondition matches a line that opens a block for some versions.
-func versionCondition() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\b(if|elseif|elif)\b.*version`)
-}
-
-// isPrinted matches lines that print a text.
-func isPrinted() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)^\s*(write-\w+|throw|echo|printf)\b`)
+func compiled() patterns {
+	return patterns{
+		values:     regexp.MustCompile(`([A-Za-z][A-Za-z0-9]*)\s*=\s*((?i:true|false))\b`),
+		pairs:      regexp.MustCompile("(?:^|[\\s\"'`,=(@])([A-Z][A-Za-z0-9]+)=((?i:true|false))\\b"),
+		flags:      regexp.MustCompile("(?:^|[\\s\"'`,(@])--([a-z][a-z0-9-]+)"),
+		config:     regexp.MustCompile(`--config[= ]`),
+		comparison: regexp.MustCompile(`(?i)\s-(i|c)?(not)?(contains|match|like|eq|ne|replace|in)\s|\.contains\(`),
+		condition:  regexp.MustCompile(`(?i)\b(if|elseif|elif)\b.*version`),
+		printed:    regexp.MustCompile(`(?i)^\s*(write-\w+|throw|echo|printf)\b`),
+	}
 }
 
 // onlyProgram returns the program if the text names one of the two alone.

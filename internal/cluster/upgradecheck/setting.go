@@ -47,6 +47,8 @@ type Setting struct {
 	Condition string
 	// Linux reports that only Linux nodes use the setting.
 	Linux bool
+	// windows reports that Windows nodes use the setting.
+	windows bool
 	// Empty reports that a field has no value: null, or an empty list or mapping.
 	Empty bool
 	// configMap is the ConfigMap, as namespace/name, whose kube-proxy configuration has the field.
@@ -71,6 +73,9 @@ func (s Setting) text() string {
 	}
 	return s.Name + ": " + s.Value
 }
+
+// mayBeForLinux reports that nothing names the system of the nodes that use the setting, as in a file.
+func (s Setting) mayBeForLinux() bool { return s.Place.Node == "" && !s.windows }
 
 // Place is the place of a setting.
 type Place struct {
@@ -155,6 +160,8 @@ type Facts struct {
 	Containerd []ContainerdFile
 	Pods       []Pods
 	Unread     []Unread
+	// NodeFiles are the places of swdt's own documents, a Node or a Cluster, which have no settings.
+	NodeFiles []Place
 	// Texts counts the files and objects that were read.
 	Texts int
 	// proxyReads has the ConfigMaps, as namespace/name, whose configuration a kube-proxy on Windows nodes reads.
@@ -171,6 +178,7 @@ func (f *Facts) Add(o Facts) {
 	}
 	f.Settings, f.Containerd = append(f.Settings, o.Settings...), append(f.Containerd, o.Containerd...)
 	f.Pods, f.Unread = append(f.Pods, o.Pods...), append(f.Unread, o.Unread...)
+	f.NodeFiles = append(f.NodeFiles, o.NodeFiles...)
 	f.Texts += o.Texts
 	if f.proxyReads == nil {
 		f.proxyReads = map[string]bool{}

@@ -1,0 +1,101 @@
+package upgradecheck
+
+import (
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// mostAliased bounds the values that the aliases of a document stand for, since ten lines can stand for millions.
+const mostAliased = 100_000
+
+// expanded returns the first value of a document with each alias replaced by its value, and each << by the pairs that
+// it merges. An alias that leads into itself, or that stands for too much, is null, which is recorded.
+func (r *Reader) expanded(document *yaml.Node, place Place) *yaml.Node {
+	e := expansion{left: mostAliased, open: map[*yaml.Node]bool{}}
+	n := e.value(document.Content[0], false)
+	if e.cut {
+		r.unread(place, fmt.Sprintf("has aliases that lead into themselves or stand for more than %d values: these were not read",
+			mostAliased))
+	}
+	return n
+}
+
+// expansion is the expansion of one document.
+type expansion struct {
+	left int                 // values of aliases
+	open map[*yaml.Node]bool // values with an anchor around the present one
+	cut  bool                // something was left out
+}
+
+// value returns a copy of a value. aliased reports that an alias stands for it, or for a value around it.
+func (e *expansion) value(n *yaml.Node, aliased bool) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		n, aliased = n.Alias, true
+	}
+	if aliased {
+		e.left--
+	}
+	if e.left < 0 || e.open[n] {
+		e.cut = true
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: n.Line}
+	}
+	if n.Anchor != "" {
+		e.open[n] = true
+		defer delete(e.open, n)
+	}
+	c := *n
+	c.Content = nil
+	if n.Kind == yaml.MappingNode {
+		e.pairs(&c, n, aliased)
+		return &c
+	}
+	for _, item := range n.Content {
+		c.Content = append(c.Content, e.value(item, aliased))
+	}
+	return &c
+}
+
+// pairs adds the pairs of a mapping to its copy, then those that it merges under keys that it does not have.
+func (e *expansion) pairs(c, n *yaml.Node, aliased bool) {
+	var merged []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		value := e.value(n.Content[i+1], aliased)
+		if isMerge(n.Content[i]) {
+			merged = append(merged, sources(value)...)
+			continue
+		}
+		c.Content = append(c.Content, e.value(n.Content[i], aliased), value)
+	}
+	if len(merged) == 0 {
+		return
+	}
+	has := map[string]bool{}
+	for i := 0; i < len(c.Content); i += 2 {
+		has[c.Content[i].Value] = true
+	}
+	for _, source := range merged {
+		for i := 0; i+1 < len(source.Content); i += 2 {
+			if key := source.Content[i]; !has[key.Value] {
+				has[key.Value] = true
+				c.Content = append(c.Content, key, source.Content[i+1])
+			}
+		}
+	}
+}
+
+func isMerge(key *yaml.Node) bool { return key.Kind == yaml.ScalarNode && key.ShortTag() == "!!merge" }
+
+// sources returns the mappings that the value of << has: one, or a list.
+func sources(value *yaml.Node) (all []*yaml.Node) {
+	candidates := []*yaml.Node{value}
+	if value.Kind == yaml.SequenceNode {
+		candidates = value.Content
+	}
+	for _, one := range candidates {
+		if one.Kind == yaml.MappingNode {
+			all = append(all, one)
+		}
+	}
+	return all
+}
