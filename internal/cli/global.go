@@ -268,7 +268,7 @@ func must(err error) {
 }
 
 func (a *app) completeNodes(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	if _, path, _ := strings.Cut(cmd.CommandPath(), " "); strings.HasPrefix(path, "vm ") {
+	if path := pathBelow(cmd); strings.HasPrefix(path, "vm ") {
 		return a.completeVMs(cmd, args, toComplete)
 	} else if path == "cluster check" {
 		return a.completeWindowsNodes(cmd, toComplete), cobra.ShellCompDirectiveNoFileComp

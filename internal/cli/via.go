@@ -128,7 +128,7 @@ func (a *app) clusterOfVia() clusterOptions {
 	if own := a.global.via.settings; own.Kubeconfig != "" || own.Context != "" {
 		return clusterOptions{kubeconfig: own.Kubeconfig, context: own.Context}
 	}
-	if path, _ := a.invokedNeedsSSH(); slices.Contains(makeCluster(), path) {
+	if a.invoked != nil && a.invoked.Annotations[makesCluster] != "" {
 		return clusterOptions{} // --kubeconfig gets the new cluster
 	}
 	named := clusterOptions{kubeconfig: a.invokedWith("kubeconfig"), context: a.invokedWith("context")}
@@ -137,9 +137,6 @@ func (a *app) clusterOfVia() clusterOptions {
 	}
 	return named
 }
-
-// makeCluster lists the commands that add a new cluster to --kubeconfig.
-func makeCluster() []string { return []string{"up", "cluster create"} }
 
 // with returns the value of --via that a proposed command names, with the settings of this invocation that the
 // proposed one does not set.
@@ -240,7 +237,7 @@ func (a *app) invokedNeedsSSH() (path string, needs bool) {
 	if a.invoked == nil {
 		return "", false
 	}
-	_, path, _ = strings.Cut(a.invoked.CommandPath(), " ")
+	path = pathBelow(a.invoked)
 	first, _, _ := strings.Cut(path, " ")
 	return path, slices.Contains(needsSSH(), first)
 }
