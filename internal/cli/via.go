@@ -123,18 +123,20 @@ func (a *app) applyVia(documents []config.Document) []config.Document {
 	return changed
 }
 
-// clusterOfVia returns the cluster that the settings of --via name, else that of --kubeconfig and --context.
+// clusterOfVia returns the cluster that the settings of --via name; a setting that they lack is that of --kubeconfig or
+// --context.
 func (a *app) clusterOfVia() clusterOptions {
-	if own := a.global.via.settings; own.Kubeconfig != "" || own.Context != "" {
-		return clusterOptions{kubeconfig: own.Kubeconfig, context: own.Context}
-	}
+	own := a.global.via.settings
+	named := clusterOptions{kubeconfig: own.Kubeconfig, context: own.Context}
 	if a.invoked != nil && a.invoked.Annotations[makesCluster] != "" {
-		return clusterOptions{} // --kubeconfig gets the new cluster
+		return named // --kubeconfig gets the new cluster
 	}
-	named := clusterOptions{kubeconfig: a.invokedWith("kubeconfig"), context: a.invokedWith("context")}
-	if path, err := filepath.Abs(named.kubeconfig); err == nil && named.kubeconfig != "" {
-		named.kubeconfig = path
+	kubeconfig := a.invokedWith("kubeconfig")
+	if path, err := filepath.Abs(kubeconfig); err == nil && kubeconfig != "" {
+		kubeconfig = path
 	}
+	named.kubeconfig = cmp.Or(named.kubeconfig, kubeconfig)
+	named.context = cmp.Or(named.context, a.invokedWith("context"))
 	return named
 }
 

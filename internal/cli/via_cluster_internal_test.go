@@ -32,3 +32,26 @@ func TestNewClusterIsNotTheOneOfVia(t *testing.T) {
 		}
 	}
 }
+
+// --via decides on the kubeconfig and on the context by itself; what it leaves out is of --kubeconfig and --context.
+func TestClusterOfViaPerField(t *testing.T) {
+	lab, other := clusterOptions{kubeconfig: "/lab.conf", context: "lab"}, clusterOptions{kubeconfig: "/other.conf", context: "other"}
+	for via, want := range map[string]clusterOptions{
+		"kubernetes":                                     other,
+		"kubernetes,context=lab":                         {kubeconfig: other.kubeconfig, context: lab.context},
+		"kubernetes,kubeconfig=/lab.conf":                {kubeconfig: lab.kubeconfig, context: other.context},
+		"kubernetes,kubeconfig=/lab.conf,context=lab":    lab,
+		"kubernetes,namespace=default,shared,pull=30m0s": other,
+	} {
+		a := &app{env: Environment{Program: "swdt", Getenv: func(string) string { return "" }}.complete()}
+		a.root = a.rootCommand()
+		a.invoked, _, _ = a.root.Find([]string{"status"})
+		err := a.invoked.ParseFlags([]string{"--via", via, "--kubeconfig", other.kubeconfig, "--context", other.context})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.clusterOfVia(); got != want {
+			t.Errorf("%s: %+v, want %+v", via, got, want)
+		}
+	}
+}
