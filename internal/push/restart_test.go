@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/api/v1alpha1"
 )
 
 // withStopped returns a bench whose file has kubelet before containerd, with these services stopped.
@@ -87,5 +88,14 @@ func TestStoryOfARestart(t *testing.T) {
 	f.report(&agentv1.SwapEvent{State: agentv1.SwapState_SWAP_STATE_STARTING, Component: "kubelet"})
 	if got := b.story.steps[before:]; !slices.Equal(got, []string{"starting kubelet"}) {
 		t.Errorf("the steps are %q", got)
+	}
+}
+
+// A service without a provisioner is restarted by the command for that.
+func TestHintOfAnOlderProcessNamesRestart(t *testing.T) {
+	c := newComponent(v1alpha1.Provisioner{Name: "kube-proxy"})
+	c.joined = true
+	if got := c.restartHint(); got != "its process is older than the file: `swdt restart kube-proxy` restarts it" {
+		t.Error(got)
 	}
 }
