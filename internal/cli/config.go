@@ -28,10 +28,10 @@ func (a *app) configInitCommand() *cobra.Command {
 	}, examples(
 		"config init --write", "writes swdt.yaml, and trusts it",
 		"config init > nodes.yaml", "a file that you name with -c nodes.yaml",
-		"config init --full", "one that shows every field",
+		"config init --full", "one with examples of most fields",
 		"config init --from win-1 --write", "one of what runs on that machine",
 	))
-	cmd.Flags().BoolVar(&full, "full", false, "show every field that a node can have")
+	cmd.Flags().BoolVar(&full, "full", false, "show examples of most fields; docs/reference/node-file.md has all")
 	a.addFrom(cmd)
 	return cmd
 }

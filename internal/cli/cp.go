@@ -26,10 +26,10 @@ func (a *app) cpCommand() *cobra.Command {
 		Short: "Copy files and folders to or from the node",
 		Long: `Copies a file or a folder to the node or from it, as cp -r does: into DST if DST
 is a folder or ends in a slash, else as DST. A missing folder DST that ends in a
-slash is created; with several SRCs, DST is a folder. Either the SRCs or DST are on the node, written node:PATH, or
-NAME:PATH for the node of that name. Files that are equal already are skipped,
-an interrupted copy continues, and each file is verified before it gets its
-name.
+slash is created; with several SRCs, DST is a folder. Either the SRCs or DST are
+on the node, written node:PATH, or NAME:PATH for the node of that name. Files that
+are equal already are skipped, an interrupted copy continues, and each file is
+verified before it gets its name.
 
 Only you can read a new file on your machine, since it may hold secrets of the
 node. The node is not trusted: nothing is written outside of DST.
@@ -81,6 +81,9 @@ func parseCopy(sources []string, destination string) (from []place, to place, er
 	for _, source := range sources {
 		p := parsePlace(source)
 		switch {
+		case p.remote() && to.remote():
+			return nil, to, usagef("%s and %s are both on nodes: copy to this machine first, and from here to %[2]s", source,
+				destination)
 		case p.remote() == to.remote():
 			return nil, to, usagef("either SRC or DST is on the node: write that one as node:C:\\path")
 		case p.path == "" || to.path == "":
@@ -91,7 +94,8 @@ func parseCopy(sources []string, destination string) (from []place, to place, er
 		if err := checkPlaces(p, to); err != nil {
 			return nil, to, err
 		}
-		name := strings.ToLower(p.path[strings.LastIndexAny(strings.TrimRight(p.path, `/\`), `/\`)+1:])
+		name := strings.ToLower(strings.TrimRight(p.path, `/\`))
+		name = name[strings.LastIndexAny(name, `/\`)+1:]
 		if other, twice := names[name]; twice {
 			return nil, to, usagef("%s and %s would be one file in %s", other, source, destination)
 		}

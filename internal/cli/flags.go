@@ -116,9 +116,15 @@ type flagUse struct {
 	flag    *flag
 }
 
+// pathBelow returns the command without the program's name, which may be "kubectl swdt"; "": it is the program itself.
+func pathBelow(cmd *cobra.Command) string {
+	_, path, _ := strings.Cut(strings.TrimPrefix(cmd.CommandPath(), "kubectl "), " ")
+	return path
+}
+
 // flagUses returns the flags of a command and of those below it that help lists, and the global ones.
 func flagUses(cmd *cobra.Command) (all []flagUse) {
-	_, path, _ := strings.Cut(strings.TrimPrefix(cmd.CommandPath(), "kubectl "), " ")
+	path := pathBelow(cmd)
 	add := func(f *flag) {
 		if !f.Hidden || f.Name == FilenameFlag {
 			all = append(all, flagUse{path, f})

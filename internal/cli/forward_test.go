@@ -105,4 +105,10 @@ func TestForwardFromABusyPort(t *testing.T) {
 	if code != 1 || !want.MatchString(story.String()) || strings.Contains(story.String(), "connecting") {
 		t.Errorf("exit code %d: %s", code, story)
 	}
+	story = &lines{}
+	code, _ = w.swdt(t.Context(), story, "rdp", fmt.Sprintf("%d", port))
+	want = regexp.MustCompile(`(?m)^swdt: listen tcp .*; name another port of this machine, or none for a free one$`)
+	if code != 1 || !want.MatchString(story.String()) {
+		t.Errorf("rdp: exit code %d: %s", code, story)
+	}
 }

@@ -86,7 +86,7 @@ func (o *globalOptions) addFlags(flags *pflag.FlagSet, nodeShort string) {
 	flags.SortFlags = false
 	flags.VarP((*fileList)(&o.config), "config",
 		"c", "node `file`, a folder of them, or - for stdin; several times, or with commas, for several (default $"+
-			configVariable+", files separated as in PATH; else ./swdt.yaml, else ~/.config/swdt/config.yaml)")
+			configVariable+", files separated as in PATH; else ./swdt.yaml, else config.yaml in $XDG_CONFIG_HOME/swdt, ~/.config/swdt or, on Windows, %AppData%\\swdt)")
 	flags.StringSliceVarP(&o.nodes, nodeFlag, nodeShort, nil, "`name`s of the nodes to work on (default all): of the node file, "+
 		"or, with no file, USER@HOST or a Host of ~/.ssh/config; also --"+toFlag)
 	flags.StringVarP(&o.selector, "selector", "l", "", "`labels` of the nodes to work on: k=v,k!=v,k,!k; with --via and "+
@@ -268,7 +268,7 @@ func must(err error) {
 }
 
 func (a *app) completeNodes(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	if _, path, _ := strings.Cut(cmd.CommandPath(), " "); strings.HasPrefix(path, "vm ") {
+	if path := pathBelow(cmd); strings.HasPrefix(path, "vm ") {
 		return a.completeVMs(cmd, args, toComplete)
 	} else if path == "cluster check" {
 		return a.completeWindowsNodes(cmd, toComplete), cobra.ShellCompDirectiveNoFileComp

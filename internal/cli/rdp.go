@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,8 +33,16 @@ has spec.setup.enableRDP: true and "swdt setup" has run.`,
 		Args:              arguments(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			port := fmt.Sprintf("%s:%d", strings.Join(args, ""), rdpPort)
-			return a.runForward(cmd.Context(), []string{port}, answersRDP, writeRDP)
+			local := strings.Join(args, "")
+			if number, err := strconv.ParseUint(local, 10, 16); local != "" && (err != nil || number == 0) {
+				return usagef("%q is no port: write the number of a port of this machine, such as 13389, or leave it out for a "+
+					"free one", local)
+			}
+			err := a.runForward(cmd.Context(), []string{fmt.Sprintf("%s:%d", local, rdpPort)}, answersRDP, writeRDP)
+			if busy, is := errors.AsType[*portforward.LocalPortError](err); is {
+				return fmt.Errorf("%w; name another port of this machine, or none for a free one", busy.Err)
+			}
+			return err
 		},
 	})
 }

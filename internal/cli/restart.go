@@ -21,8 +21,10 @@ that need it start: kubelet answers on its healthz endpoint, containerd on its p
 others keep running for a second. If one does not come back, the error has its exit
 code and the last lines of its log, and the exit code is 4.
 
-NAME is a component of the node file or a service of the node. A service that is
-stopped is started. No file changes.`,
+NAME is a component of the node file or a service of the node. Services that are
+stopped are started first, in the same order, each until Windows reports that it
+runs; if one does not start, nothing is restarted, and the exit code is 1. No file
+changes.`,
 		Example: examples(
 			"restart containerd", "kubelet, which needs it, too",
 			"restart kubelet --to win-1", "without a node file",

@@ -67,8 +67,7 @@ type printer struct {
 
 // outputOf returns what a command declares, and false if it declares nothing.
 func outputOf(cmd *cobra.Command) (output, bool) {
-	_, path, _ := strings.Cut(strings.TrimPrefix(cmd.CommandPath(), "kubectl "), " ")
-	o, ok := outputs()[path]
+	o, ok := outputs()[pathBelow(cmd)]
 	return o, ok
 }
 
@@ -252,7 +251,7 @@ func (a *app) results(cmd *cobra.Command) (all []Result) {
 	if ok || cmd.Runnable() && !cmd.HasSubCommands() {
 		r := Result{Declared: ok, Formats: declared.all(), Records: declared.records, Hidden: cmd.Hidden ||
 			cmd.HasParent() && cmd.Parent().Hidden}
-		_, r.Command, _ = strings.Cut(cmd.CommandPath(), " ")
+		r.Command = pathBelow(cmd)
 		if declared.document != nil {
 			r.Type = reflect.TypeOf(declared.document)
 		}

@@ -23,19 +23,22 @@ func foreignCommands() map[string]string {
 		"tunnel": "forward", "mstsc": "rdp", "run": "exec", "taskmgr": "top", "htop": "top", "free": "top", "tasklist": "ps", "processes": "ps", "networks": "hns networks", "endpoints": "hns endpoints",
 		"policies": "hns policies", "support": "diag", "bundle": "diag", "must-gather": "diag", "collect": "diag",
 		"undo": "rollback", "revert": "rollback", "restore": "rollback", "uninstall": "reset",
-		"drain": "push --drain", "deploy": "push", "apply": "push", "install": "push", "update": "push", "replace": "push",
+		"drain": "push --drain", "deploy": "push", "apply": "push", "install": "push", "k8s": "push", "update": "push", "replace": "push",
 		"diff": "push --dry-run", "build": "push --build", "watch": "push --watch",
 		"init": "config init", "validate": "config validate", "kind": "cluster", "test": "e2e",
 	}
 }
 
 // meant returns the command that a user means with words that are no command of root, or "". kubectl's verbs get,
-// describe and list are decided by the noun that follows.
-func meant(words []string) string {
+// describe and list are decided by the noun that follows, which may be one of the commands with these names.
+func meant(words, names []string) string {
 	foreign := foreignCommands()
 	first := strings.ToLower(words[0])
 	if len(words) > 1 && slices.Contains([]string{"get", "describe", "list", "show"}, first) {
 		noun, _, _ := strings.Cut(strings.ToLower(words[1]), "/")
+		if slices.Contains(names, noun) {
+			return noun
+		}
 		if command := foreign[noun]; command != "" {
 			return command
 		}

@@ -22,11 +22,13 @@ func TestForeignWordsLeadToCommands(t *testing.T) {
 			t.Errorf("%s leads to %q, whose arguments are wrong: %v", word, leads, err)
 		}
 	}
+	root := (&app{env: Environment{}.complete()}).rootCommand()
 	for words, want := range map[string]string{
-		"get pods": "cri pods", "describe node/win-1": "status", "get frobs": "status", "list services": "status",
+		"get pods": "cri pods", "describe node/win-1": "status", "get frobs": "status", "list services": "services",
+		"get events": "events", "get service": "service", "get port-forward": "port-forward", "k8s": "push",
 		"Get-Service kubelet": "services", "frob": "",
 	} {
-		if got := meant(strings.Fields(words)); got != want {
+		if got := meant(strings.Fields(words), commandNames(root)); got != want {
 			t.Errorf("%s: %q, want %q", words, got, want)
 		}
 	}

@@ -24,7 +24,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 func unknownCommand(cmd *cobra.Command, words []string) error {
 	word := words[0]
 	what := fmt.Sprintf("%s has no command %q", cmd.CommandPath(), word)
-	if does := meant(words); does != "" && !cmd.HasParent() {
+	if does := meant(words, commandNames(cmd)); does != "" && !cmd.HasParent() {
 		return usagef("%s; use %s", what, remedy.Command(strings.Fields(does)...))
 	}
 	if similar := closestCommand(cmd, word); similar != "" {

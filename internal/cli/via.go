@@ -123,23 +123,22 @@ func (a *app) applyVia(documents []config.Document) []config.Document {
 	return changed
 }
 
-// clusterOfVia returns the cluster that the settings of --via name, else that of --kubeconfig and --context.
+// clusterOfVia returns the cluster that the settings of --via name; a setting that they lack is that of --kubeconfig or
+// --context.
 func (a *app) clusterOfVia() clusterOptions {
-	if own := a.global.via.settings; own.Kubeconfig != "" || own.Context != "" {
-		return clusterOptions{kubeconfig: own.Kubeconfig, context: own.Context}
+	own := a.global.via.settings
+	named := clusterOptions{kubeconfig: own.Kubeconfig, context: own.Context}
+	if a.invoked != nil && a.invoked.Annotations[makesCluster] != "" {
+		return named // --kubeconfig gets the new cluster
 	}
-	if path, _ := a.invokedNeedsSSH(); slices.Contains(makeCluster(), path) {
-		return clusterOptions{} // --kubeconfig gets the new cluster
+	kubeconfig := a.invokedWith("kubeconfig")
+	if path, err := filepath.Abs(kubeconfig); err == nil && kubeconfig != "" {
+		kubeconfig = path
 	}
-	named := clusterOptions{kubeconfig: a.invokedWith("kubeconfig"), context: a.invokedWith("context")}
-	if path, err := filepath.Abs(named.kubeconfig); err == nil && named.kubeconfig != "" {
-		named.kubeconfig = path
-	}
+	named.kubeconfig = cmp.Or(named.kubeconfig, kubeconfig)
+	named.context = cmp.Or(named.context, a.invokedWith("context"))
 	return named
 }
-
-// makeCluster lists the commands that add a new cluster to --kubeconfig.
-func makeCluster() []string { return []string{"up", "cluster create"} }
 
 // with returns the value of --via that a proposed command names, with the settings of this invocation that the
 // proposed one does not set.
@@ -240,7 +239,7 @@ func (a *app) invokedNeedsSSH() (path string, needs bool) {
 	if a.invoked == nil {
 		return "", false
 	}
-	_, path, _ = strings.Cut(a.invoked.CommandPath(), " ")
+	path = pathBelow(a.invoked)
 	first, _, _ := strings.Cut(path, " ")
 	return path, slices.Contains(needsSSH(), first)
 }

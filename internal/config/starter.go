@@ -23,7 +23,8 @@ func ClusterStarter() []byte { return slices.Clone(clusterStarter) }
 // Starter returns a short node file with comments, for new users. It is valid without changes.
 func Starter() []byte { return slices.Clone(starter) }
 
-// FullStarter returns a node file that shows every field, most of them in comments. It is valid without changes.
+// FullStarter returns a node file with examples of most fields, most of them in comments;
+// docs/reference/node-file.md has all. It is valid without changes.
 func FullStarter() []byte { return slices.Clone(fullStarter) }
 
 // Schema returns the JSON Schema of a node file's documents, nodes and clusters, for editors.

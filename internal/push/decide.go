@@ -20,6 +20,7 @@ type change int
 const (
 	changeNone    change = iota
 	changeSkipped        // the file differs, but overwrite is false
+	changeStart          // same binary; its stopped service is started before the transaction
 	changeRestart        // same binary; its service is restarted
 	changeBinary
 	changeCreate
@@ -32,7 +33,7 @@ func (c change) changes() bool { return c >= changeRestart }
 func (c change) swaps() bool { return c >= changeBinary }
 
 func (c change) action() Action {
-	return [...]Action{ActionUnchanged, ActionSkipped, ActionRestarted, ActionReplaced, ActionCreated}[c]
+	return [...]Action{ActionUnchanged, ActionSkipped, ActionStarted, ActionRestarted, ActionReplaced, ActionCreated}[c]
 }
 
 // difference is a component with the change that decide has chosen for it.

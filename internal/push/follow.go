@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -19,8 +20,9 @@ import (
 // swap runs the transaction with every component that differs, and records its
 // outcome in the result.
 func (w *work) swap(ctx context.Context, files *staging) error {
-	f := &following{work: w}
-	outcome, err := f.run(ctx, files.plan(w.options.Holder))
+	plan := files.plan(w.options.Holder)
+	f := &following{work: w, noFiles: onlyRestarts(plan)}
+	outcome, err := f.run(ctx, plan)
 	w.result.Transaction = f.id
 	files.handedOver = err == nil || f.begun
 	for _, c := range files.components {
@@ -59,8 +61,9 @@ func (w *work) keeps(holder string) bool {
 // following is the client's side of one transaction on the node.
 type following struct {
 	*work
-	id    string
-	begun bool // the transaction may have begun, so the staged files belong to it
+	id      string
+	begun   bool // the transaction may have begun, so the staged files belong to it
+	noFiles bool // the transaction only restarts services
 }
 
 // These constants bound reconnecting to a node that is at work. The node may be rebooting.
@@ -71,7 +74,11 @@ const (
 )
 
 func (f *following) run(ctx context.Context, plan *agentv1.SwapPlan) (*agentv1.SwapOutcome, error) {
-	f.reporter.Step("replacing")
+	begin, failure := "replacing", "replace the binaries"
+	if f.noFiles {
+		begin, failure = "restarting", "restart the services"
+	}
+	f.reporter.Step("%s", begin)
 	f.begun = true
 	stream, err := f.node.Swap.Run(ctx, plan)
 	var outcome *agentv1.SwapOutcome
@@ -83,7 +90,7 @@ func (f *following) run(ctx context.Context, plan *agentv1.SwapPlan) (*agentv1.S
 	}
 	if !lost(err) {
 		f.begun = f.id != "" || f.mayHaveBegun(ctx)
-		return nil, fmt.Errorf("replace the binaries: %w", err)
+		return nil, fmt.Errorf("%s: %w", failure, err)
 	}
 	f.reporter.Warn("lost the connection; the node continues by itself, reconnecting to follow it")
 	return f.rejoin(ctx, err)
@@ -116,8 +123,19 @@ func (f *following) follow(stream grpc.ServerStreamingClient[agentv1.SwapEvent])
 	}
 }
 
+// onlyRestarts reports whether the transaction changes neither files nor command lines.
+func onlyRestarts(plan *agentv1.SwapPlan) bool {
+	return !slices.ContainsFunc(plan.GetComponents(), func(c *agentv1.SwapComponent) bool {
+		return c.GetStaged() != "" || c.GetCommandLine() != ""
+	})
+}
+
 func (f *following) report(event *agentv1.SwapEvent) {
-	text := ui.Words(word.Of(event.GetState()))
+	state := event.GetState()
+	if f.noFiles && (state == agentv1.SwapState_SWAP_STATE_SWAPPING || state == agentv1.SwapState_SWAP_STATE_SWAPPED) {
+		return
+	}
+	text := ui.Words(word.Of(state))
 	if event.GetComponent() != "" {
 		text += " " + event.GetComponent()
 	}

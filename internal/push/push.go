@@ -106,7 +106,7 @@ func (w *work) leaveAlone(ctx context.Context, all differences) error {
 func (w *work) planned(all differences) {
 	for _, d := range all {
 		d.result.Action = d.change.action()
-		if d.change.changes() {
+		if d.change.changes() || d.change == changeStart {
 			w.result.Result = Changed
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node"
@@ -14,7 +15,7 @@ import (
 
 // Restart restarts the services of the named components in one transaction, as after a push: dependents stop first, each
 // service must be healthy before those that need it start, and an error has the last lines of the service's log. No file
-// changes. A service that was stopped is started. Restart returns the same errors as Push, and a *ProgramError for a
+// changes. Services that are stopped are started before the transaction, under the same lock. Restart returns the same errors as Push, and a *ProgramError for a
 // component without a service.
 func Restart(ctx context.Context, n *node.Node, doc config.Document, names []string, options Options,
 	r ui.Reporter) (NodeResult, error) {
@@ -36,23 +37,7 @@ func Restart(ctx context.Context, n *node.Node, doc config.Document, names []str
 }
 
 func (w *work) restart(ctx context.Context, names []string) error {
-	var stopped differences
-	err := w.goBack(ctx, names, func(_ view, c seen) (*staged, error) {
-		again, err := c.decideRestart()
-		if err == nil && c.isStopped() {
-			stopped = append(stopped, again.difference)
-		}
-		return again, err
-	})
-	if err != nil || w.options.DryRun {
-		return err
-	}
-	for _, d := range stopped {
-		if err := w.start(ctx, d); err != nil {
-			return d.fail(fmt.Errorf("%w; see why: %s", err, remedy.Command("logs", d.spec.RunBy())))
-		}
-	}
-	return nil
+	return w.goBack(ctx, names, func(_ view, c seen) (*staged, error) { return c.decideRestart() })
 }
 
 // decideRestart plans the restart of the component's service. A service that is stopped has no part in the transaction.
@@ -64,8 +49,42 @@ func (c seen) decideRestart() (*staged, error) {
 	c.spec.Version, c.result.Version.Wanted = "", ""
 	c.result.SHA256, c.result.Version.After = c.state.GetSha256(), c.state.GetVersion()
 	if c.isStopped() {
-		again.change = changeNone
+		again.change = changeStart
 		c.addMessage("service " + c.spec.RunBy() + " was stopped before")
 	}
 	return again, nil
+}
+
+// toStart returns the components whose service is to be started, each after those that it needs.
+func (all differences) toStart() (ordered differences) {
+	visited := map[*difference]bool{}
+	var visit func(d *difference)
+	visit = func(d *difference) {
+		if d.change != changeStart || visited[d] {
+			return
+		}
+		visited[d] = true
+		needed := slices.Concat(d.dependsOn(), d.state.GetServiceConfig().GetDependencies())
+		for _, other := range all {
+			if named(needed, other.spec.RunBy()) {
+				visit(other)
+			}
+		}
+		ordered = append(ordered, d)
+	}
+	for _, d := range all {
+		visit(d)
+	}
+	return ordered
+}
+
+// startFirst starts these services, before a transaction restarts those that need them.
+func (w *work) startFirst(ctx context.Context, starts differences) error {
+	for _, d := range starts {
+		if err := w.start(ctx, d); err != nil {
+			return d.fail(fmt.Errorf("%w; see why: %s", err, remedy.Command("logs", d.spec.RunBy())))
+		}
+		d.result.Action, d.settled = ActionStarted, true
+	}
+	return nil
 }

@@ -28,6 +28,7 @@ const (
 	ActionReplaced   Action = "replaced"
 	ActionCreated    Action = "created"
 	ActionRestarted  Action = "restarted" // the same binary: forced, another command line, or a process older than the file
+	ActionStarted    Action = "started"   // the same binary, whose service was stopped
 	ActionUnchanged  Action = "unchanged"
 	ActionSkipped    Action = "skipped"
 	ActionFailed     Action = "failed"

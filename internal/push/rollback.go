@@ -99,7 +99,8 @@ func (w *work) restore(ctx context.Context, replaced []Former) error {
 	})
 }
 
-// goBack carries out the decisions about the named components in one transaction.
+// goBack carries out the decisions about the named components in one transaction, after it has started the services that
+// are to be started.
 func (w *work) goBack(ctx context.Context, names []string, decide func(view, seen) (*staged, error)) error {
 	if len(names) == 0 {
 		return errors.New("no component is named")
@@ -127,11 +128,15 @@ func (w *work) goBack(ctx context.Context, names []string, decide func(view, see
 		}
 		kept.components, all = append(kept.components, back), append(all, back.difference)
 	}
-	if !all.needed() || w.options.DryRun {
+	starts := all.toStart()
+	if !all.needed() && len(starts) == 0 || w.options.DryRun {
 		w.planned(all)
 		return nil
 	}
 	if err := w.lock(ctx); err != nil {
+		return err
+	}
+	if err := w.startFirst(ctx, starts); err != nil || !all.needed() {
 		return err
 	}
 	return w.swap(ctx, kept)

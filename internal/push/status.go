@@ -194,8 +194,7 @@ func (w *work) componentStatus(ctx context.Context, c seen, now time.Time) Compo
 
 func (c *component) restartHint() string {
 	if c.joined { // a joined component has no provisioner, so a push cannot restart its service
-		return "its process is older than the file: " + remedy.Command("powershell", "--command",
-			"Restart-Service -Force "+c.spec.RunBy()) + " restarts it"
+		return "its process is older than the file: " + remedy.Command("restart", c.spec.RunBy()) + " restarts it"
 	}
 	return "its process is older than the file: " + remedy.Command("push", "--only", c.spec.Name) + " restarts it"
 }

@@ -224,7 +224,7 @@ func (s *registryValues) Undo(ctx context.Context, _ ui.Reporter) (plan.Outcome,
 	}
 	outcome, err := undone(ctx, s.node, func(r *record) { r.Registry = nil })
 	if len(kept) > 0 {
-		outcome.Message = "kept, since they were changed after swdt setup: " + strings.Join(kept, ", ")
+		outcome.Message = "kept, since they were changed after `swdt setup`: " + strings.Join(kept, ", ")
 	}
 	return outcome, err
 }

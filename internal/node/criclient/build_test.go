@@ -50,9 +50,9 @@ func TestJudge(t *testing.T) {
 
 func TestParseBuild(t *testing.T) {
 	for text, want := range map[string]criclient.Build{
-		"10.0.20348.2849": {10, 0, 20348, 2700},
+		"10.0.20348.2849": {10, 0, 20348, 2849},
 		"10.0.20348":      {10, 0, 20348, 0},
-		"20348.2849":      {10, 0, 20348, 2700},
+		"20348.2849":      {10, 0, 20348, 2849},
 	} {
 		switch got, err := criclient.ParseBuild(text); {
 		case err != nil:

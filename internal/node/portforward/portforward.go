@@ -85,17 +85,20 @@ type Forward struct {
 }
 
 // Serve relays each connection to the node until ctx ends, and returns the cause. A connection that the node refuses is
-// closed, with a warning.
+// closed, with a warning. If a port can accept no connection any more, Serve ends all, and returns the error.
 func Serve(ctx context.Context, forwards []Forward, dial streaming.Dial, r ui.Reporter) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	var all sync.WaitGroup
 	for _, f := range forwards {
-		all.Go(func() { f.serve(ctx, dial, r) })
+		all.Go(func() { f.serve(ctx, end, dial, r) })
 	}
 	all.Wait()
 	return context.Cause(ctx)
 }
 
-func (f Forward) serve(ctx context.Context, dial streaming.Dial, r ui.Reporter) {
+// serve calls end with the error if the listener fails before ctx ends.
+func (f Forward) serve(ctx context.Context, end context.CancelCauseFunc, dial streaming.Dial, r ui.Reporter) {
 	defer context.AfterFunc(ctx, func() { _ = f.Listener.Close() })()
 	slots := make(chan struct{}, mostConnections)
 	var connections sync.WaitGroup
@@ -103,7 +106,8 @@ func (f Forward) serve(ctx context.Context, dial streaming.Dial, r ui.Reporter) 
 	for {
 		local, err := f.Listener.Accept()
 		if err != nil {
-			return // the listener is closed
+			end(fmt.Errorf("accept connections for port %d of the node: %w", f.Port.node, err)) // a ctx that has ended keeps its cause
+			return
 		}
 		slots <- struct{}{}
 		connections.Go(func() {

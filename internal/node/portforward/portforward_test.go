@@ -1,10 +1,13 @@
 package portforward
 
 import (
+	"context"
 	"errors"
 	"net"
 	"strconv"
 	"testing"
+
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 func TestParse(t *testing.T) {
@@ -38,5 +41,40 @@ func TestListenIsOnLoopbackAlone(t *testing.T) {
 	}
 	if second, err := Listen(t.Context(), again); !errors.As(err, new(*LocalPortError)) {
 		t.Errorf("a second listener: %v, %v", second, err)
+	}
+}
+
+// A port that can accept no connection any more ends the command, with its other ports.
+func TestServeEndsWithAPortThatFails(t *testing.T) {
+	var forwards []Forward
+	for range 2 {
+		p := Port{node: 1}
+		listener, err := Listen(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		forwards = append(forwards, Forward{p, listener})
+	}
+	if err := forwards[0].Listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := Serve(t.Context(), forwards[:1], nil, ui.Discard{}); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("one port: %v", err)
+	}
+	if err := Serve(t.Context(), forwards, nil, ui.Discard{}); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("with another one: %v", err)
+	}
+}
+
+func TestServeEndsWithItsContext(t *testing.T) {
+	listener, err := Listen(t.Context(), Port{node: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	why := errors.New("the user has pressed Ctrl-C")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	if err := Serve(ctx, []Forward{{Port{node: 1}, listener}}, nil, ui.Discard{}); !errors.Is(err, why) {
+		t.Errorf("%v, want %v", err, why)
 	}
 }

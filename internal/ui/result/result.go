@@ -49,8 +49,12 @@ func (w Writer) Write(out io.Writer, document any) error {
 }
 
 // WriteRecord writes one of several documents, with a single call of out.Write. It writes
-// a line of JSON, a YAML document, or a line with the values that a template selects.
+// a line of JSON, a YAML document, or a line with the values that a template selects. A table has its header once, above
+// the first record.
 func (w Writer) WriteRecord(out io.Writer, record any) error {
+	if table, is := w.Template.(columns); is {
+		w.Template = table.ofRecord()
+	}
 	var text bytes.Buffer
 	if w.Format == YAML {
 		text.WriteString("---\n")

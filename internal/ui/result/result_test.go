@@ -112,3 +112,17 @@ func TestWriteReportsAFullDisk(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+// The header of a table comes once for all records, as with kubectl get -w.
+func TestHeaderOfRecords(t *testing.T) {
+	var out strings.Builder
+	w := writer(t, "custom-columns=NAME:.name")
+	for _, name := range []string{"a", "b"} {
+		if err := w.WriteRecord(&out, sample{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out.String() != "NAME\na\nb\n" {
+		t.Errorf("the records are %q", out.String())
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"text/tabwriter"
 	"text/template"
 
@@ -76,9 +77,19 @@ func parsePath(text string) (*jsonpath.JSONPath, error) {
 type columns struct {
 	headers []string
 	paths   []*jsonpath.JSONPath
+
+	bare  bool         // no header
+	begun *atomic.Bool // a record was written, with the header
+}
+
+// ofRecord returns the table of one of several records: the first has the header.
+func (c columns) ofRecord() columns {
+	c.bare = c.begun.Swap(true)
+	return c
 }
 
 func parseColumns(text string) (c columns, err error) {
+	c.begun = new(atomic.Bool)
 	for column := range strings.SplitSeq(text, ",") {
 		header, path, ok := strings.Cut(column, ":")
 		if !ok || header == "" || path == "" {
@@ -102,7 +113,9 @@ func (c columns) Execute(out io.Writer, document any) error {
 		}
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, strings.Join(c.headers, "\t"))
+	if !c.bare {
+		fmt.Fprintln(table, strings.Join(c.headers, "\t"))
+	}
 	for _, row := range rows {
 		cells := make([]string, len(c.paths))
 		for i, path := range c.paths {
