@@ -20,7 +20,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/rollout/waves"
 )
 
-// cluster is a cluster of nodes win-1, win-2, …, each of which takes a minute for a change.
+// cluster is a cluster of nodes win-1, win-2, …, each of which takes a minute for a change, or half of that to fail.
 type cluster struct {
 	mu    sync.Mutex
 	begun time.Time
@@ -66,8 +66,12 @@ func (c *cluster) change(ctx context.Context, name string) error {
 		c.now--
 		c.mu.Unlock()
 	}()
+	took := time.Minute
+	if name == c.fails {
+		took /= 2
+	}
 	select {
-	case <-time.After(time.Minute):
+	case <-time.After(took):
 	case <-ctx.Done():
 		return ctx.Err()
 	}
