@@ -10,6 +10,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
 // UsualDestination returns the path at which swdt places the program of a component: that of a join for containerd, and
@@ -62,6 +63,13 @@ func (c seen) placed(services []string) (v1alpha1.Provisioner, error) {
 	case c.state.GetService() == nil && len(by) > 1:
 		return p, programErrorf("services %s run %s: name the one that you mean, as in %s=FILE", strings.Join(by, " and "),
 			p.Destination, by[0])
+	case c.state.GetService() == nil && p.SourceURL == "": // no file is to be placed
+		hint := ""
+		if meant := c.similar(services); meant != "" {
+			hint = fmt.Sprintf("did you mean %s? ", meant)
+		}
+		return p, programErrorf("there is no service %s on the node; %s%s lists them", p.RunBy(), hint,
+			remedy.Command("services"))
 	case c.state.GetService() == nil:
 		hint := ""
 		if meant := c.similar(services); meant != "" {

@@ -15,8 +15,8 @@ import (
 
 // Restart restarts the services of the named components in one transaction, as after a push: dependents stop first, each
 // service must be healthy before those that need it start, and an error has the last lines of the service's log. No file
-// changes. Services that are stopped are started before the transaction, under the same lock. Restart returns the same errors as Push, and a *ProgramError for a
-// component without a service.
+// changes. Services that are stopped are started before the transaction, under the same lock. Restart returns the same
+// errors as Push, and a *ProgramError for a component without a service.
 func Restart(ctx context.Context, n *node.Node, doc config.Document, names []string, options Options,
 	r ui.Reporter) (NodeResult, error) {
 	if options.Holder == "" {
