@@ -49,16 +49,11 @@ func (b *bench) startWineNode(ctx context.Context, folder string) (*wineNode, er
 		return n, err
 	}
 	script := filepath.Join(folder, "command")
-	text := fmt.Sprintf(`#!/bin/sh
-case "$SSH_ORIGINAL_COMMAND" in
-windows-sftp) exec %[1]s sandbox sftp --prefix %[2]s ;;
-*) exec %[1]s sandbox shell --prefix %[2]s ;;
-esac
-`, b.swdt, n.prefix)
+	text := fmt.Sprintf("#!/bin/sh\nexec %s sandbox shell --prefix %s\n", b.swdt, n.prefix)
 	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
 		return n, err
 	}
-	n.server, err = startSSHD(ctx, n.keys, "Subsystem sftp windows-sftp", "ForceCommand "+script)
+	n.server, err = startSSHD(ctx, n.keys, "Subsystem sftp sftp-server.exe", "ForceCommand "+script)
 	return n, err
 }
 
