@@ -191,7 +191,7 @@ func (a *applier) block(b span) error {
 		if err := a.old.read(part, b.old+done); err != nil {
 			return err
 		}
-		if err := a.predict.part(part, b.old+done, b.new+done, a.words.correct, a.operands.correct); err != nil {
+		if err := a.predict.part(part, b.old+done, b.new+done, a.words.corrector(), a.operands.corrector()); err != nil {
 			return err
 		}
 		if err := a.changes.apply(part); err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // changes reads sparse corrections from a patch, in the order of the new file's blocks. The method
-// apply adds corrections to bytes; the method correct adds them to predicted words and operands.
+// apply adds corrections to bytes; the method corrector is for predicted words and operands.
 type changes struct {
 	gaps, values *decoder
 	gap          int64 // number of items before the next value
@@ -33,7 +33,7 @@ func (c *changes) close() {
 func (c *changes) next() error {
 	gap, err := c.gaps.number()
 	if errors.Is(err, io.EOF) {
-		c.gap, c.more = math.MaxInt64, false
+		c.gap, c.more = math.MaxInt64, false // more than a file has items
 		return c.values.end()
 	}
 	c.gap, c.more = gap, true
@@ -62,15 +62,11 @@ func (c *changes) apply(part []byte) error {
 	return nil
 }
 
-// correct implements corrector for words and operands: if the patch has a value for this item,
-// correct returns the sum of the prediction and that value. If not, it returns the prediction.
+// corrector returns the corrector of words and operands. The corrector adds a value of the patch to each prediction for
+// which the patch has one.
+func (c *changes) corrector() corrector { return corrector{right: &c.gap, correct: c.correct} }
+
 func (c *changes) correct(_ int, predicted uint32) (uint32, error) {
-	if c.gap > 0 {
-		if c.more {
-			c.gap--
-		}
-		return predicted, nil
-	}
 	var wrong [operandSize]byte
 	if err := c.values.full(wrong[:]); err != nil {
 		return 0, err

@@ -56,7 +56,7 @@ func (d *differ) lapCorrections(ctx context.Context, blocks []block, moved *bloc
 	part := make([]byte, chunk)
 	var want []byte
 	correct := func(into *sparse) corrector {
-		return func(at int, predicted uint32) (uint32, error) {
+		return corrector{right: new(int64), correct: func(at int, predicted uint32) (uint32, error) {
 			actual := binary.LittleEndian.Uint32(want[at:])
 			if actual == predicted {
 				into.right++
@@ -64,7 +64,7 @@ func (d *differ) lapCorrections(ctx context.Context, blocks []block, moved *bloc
 				into.word(actual - predicted)
 			}
 			return actual, nil
-		}
+		}}
 	}
 	word, operand := correct(&l.words), correct(&l.operands)
 	for _, b := range blocks {

@@ -20,9 +20,23 @@ type predictor struct {
 	operands *operands // nil in Fast
 }
 
-// corrector turns a prediction into the right value. Its parameter `at` is the position of the
-// value in the part of a block (see predictor.part).
-type corrector func(at int, predicted uint32) (uint32, error)
+// corrector turns predictions into the right values.
+type corrector struct {
+	// right is the number of the next predictions that are known to be right. Whoever skips them counts them down.
+	right *int64
+	// correct returns the right value for the next prediction. Its parameter `at` is the position of the value in the
+	// part of a block (see predictor.part).
+	correct func(at int, predicted uint32) (uint32, error)
+}
+
+// next returns the right value for the next prediction.
+func (c corrector) next(at int, predicted uint32) (uint32, error) {
+	if *c.right > 0 {
+		*c.right--
+		return predicted, nil
+	}
+	return c.correct(at, predicted)
+}
 
 // newPredictor returns a predictor for words, and also for operands if moved is not nil.
 func newPredictor(old, new image, moved *blockMap) *predictor {
@@ -89,21 +103,28 @@ func newWords() words { return make(words, 1<<wordBits) }
 
 func (w words) correct(data []byte, old int64, base int, word corrector) error {
 	w = w[:1<<wordBits]
+	right := *word.right // in a variable of this function, since the loop has millions of rounds
 	for at := int(-old & 3); at+4 <= len(data); at += 4 {
 		value := binary.LittleEndian.Uint32(data[at:])
 		near := value>>nearBits + 1
 		slot := &w[near*0x9e3779b1>>(32-wordBits)]
-		predicted := value
-		if slot.near == near {
-			predicted += slot.by
+		if slot.near != near {
+			*slot = grown{near: near}
 		}
-		actual, err := word(base+at, predicted)
-		if err != nil {
-			return err
+		actual := value + slot.by
+		if right > 0 {
+			right--
+		} else {
+			*word.right = 0
+			var err error
+			if actual, err = word.correct(base+at, actual); err != nil {
+				return err
+			}
+			slot.by, right = actual-value, *word.right
 		}
-		*slot = grown{near: near, by: actual - value}
 		binary.LittleEndian.PutUint32(data[at:], actual)
 	}
+	*word.right = right
 	return nil
 }
 
@@ -137,7 +158,7 @@ func (p *operands) correct(code []byte, old, new int64, base int, operand correc
 		}
 		end := new + int64(at) + operandSize
 		predicted := uint32(target + int64(moved) - end)
-		actual, err := operand(base+at, predicted)
+		actual, err := operand.next(base+at, predicted)
 		if err != nil {
 			return err
 		}
