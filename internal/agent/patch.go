@@ -1,7 +1,7 @@
 package agent
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -108,11 +108,9 @@ func (s *filesService) patch(ctx context.Context, h *agentv1.PatchHeader, base i
 		Fresh:    true, Sddl: h.GetSddl(),
 	}
 	return s.write(ctx, write, func(to io.Writer) error {
-		buffer := bufio.NewWriterSize(&bounded{to: to, left: h.GetSize()}, readChunk)
-		info, err := delta.Make(ctx, base, size, body, buffer) // not delta.Apply: the hash is computed from the disk
-		if err == nil {
-			err = buffer.Flush()
-		}
+		behind := newWriteBehind(&bounded{to: to, left: h.GetSize()})
+		info, err := delta.Make(ctx, base, size, body, behind) // not delta.Apply: the hash is computed from the disk
+		err = cmp.Or(behind.Close(), err)                      // the first cause
 		if err == nil && info.NewSize != h.GetSize() {
 			err = status.Errorf(codes.InvalidArgument, "patch %s: the patch makes %d bytes, but %d were declared",
 				h.GetPath(), info.NewSize, h.GetSize())
