@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -14,6 +15,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/agent/internal/hashcache"
 	"github.com/swdt-dev/swdt/internal/agent/internal/messages"
 	"github.com/swdt-dev/swdt/internal/agent/swap"
+	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/word"
 )
@@ -29,25 +31,40 @@ func (s *swapService) swapMachine() swap.Machine {
 	return swap.Machine{Platform: s.platform, Executable: s.machine.Executable, Hashes: s.cache}
 }
 
+// Inspect reads the machine's facts, the journals and the components side by side: the user waits for it.
 func (s *swapService) Inspect(ctx context.Context, r *agentv1.InspectRequest) (*agentv1.InspectReply, error) {
-	facts, err := s.platform.Machine.Facts(ctx)
-	if err != nil {
-		return nil, err
+	reply := &agentv1.InspectReply{}
+	var machine, journals error
+	var side sync.WaitGroup
+	side.Go(func() {
+		var facts platform.Facts
+		if facts, machine = s.platform.Machine.Facts(ctx); machine == nil {
+			reply.Facts = factsReply(facts)
+		}
+	})
+	side.Go(func() { reply.Transactions, journals = s.transactions(ctx) })
+	reply.Components = s.components(ctx, r.GetComponents())
+	side.Wait()
+	return reply, errors.Join(machine, journals)
+}
+
+func (s *swapService) components(ctx context.Context, questions []*agentv1.InspectComponent) (
+	states []*agentv1.ComponentState) {
+	if len(questions) == 0 {
+		return nil
 	}
-	reply := &agentv1.InspectReply{Facts: factsReply(facts)}
 	processes, err := s.platform.Processes.List(ctx)
 	if err != nil { // the start times are optional
 		s.log.Printf("list processes: %v", err)
 	}
-	for _, c := range r.GetComponents() {
+	for _, c := range questions {
 		state, err := swap.Inspect(ctx, s.platform, s.cache, c, processes)
 		if err != nil {
 			state.Error = err.Error()
 		}
-		reply.Components = append(reply.Components, state)
+		states = append(states, state)
 	}
-	reply.Transactions, err = s.transactions(ctx)
-	return reply, err
+	return states
 }
 
 func (s *swapService) transactions(ctx context.Context) ([]*agentv1.Transaction, error) {
@@ -130,7 +147,7 @@ func swapPlan(p *agentv1.SwapPlan) swap.Plan {
 		plan.Components = append(plan.Components, swap.Component{
 			Name: c.GetName(), Destination: c.GetDestination(), Staged: c.GetStaged(),
 			SHA256: c.GetSha256(), PreviousSHA256: c.GetPreviousSha256(),
-			Service: c.GetService(), DependsOn: c.GetDependsOn(), CommandLine: c.GetCommandLine(),
+			Service: c.GetService(), DependsOn: c.GetDependsOn(), CommandLine: c.GetCommandLine(), AskVersion: c.GetAskVersion(),
 			Health: swap.Health{
 				HTTPGet: c.GetHealth().GetHttpGet(), CRIPipe: c.GetHealth().GetCriPipe(),
 				Timeout: c.GetHealth().GetTimeout().AsDuration(),
@@ -156,7 +173,7 @@ func swapOutcome(o swap.Outcome) *agentv1.SwapOutcome {
 func componentOutcome(c swap.ComponentOutcome) *agentv1.ComponentOutcome {
 	reply := &agentv1.ComponentOutcome{
 		Name: c.Name, Action: word.Value[agentv1.SwapAction](string(c.Action)), Message: c.Message,
-		LogLines: c.LogLines, Down: durationpb.New(c.Down), Healthy: durationpb.New(c.Healthy),
+		LogLines: c.LogLines, Version: c.Version, Down: durationpb.New(c.Down), Healthy: durationpb.New(c.Healthy),
 	}
 	if c.Service != nil {
 		reply.Service = messages.ServiceStatus(*c.Service, time.Time{})

@@ -222,6 +222,7 @@ type fakeSwap struct {
 	acknowledged []string
 
 	outcome  *agentv1.SwapOutcome                              // of the next transaction; nil: committed
+	carried  *agentv1.SwapOutcome                              // of the last transaction
 	refuse   error                                             // the error of Run, which then does not begin
 	onRun    func()                                            // when Run has begun
 	cutAfter int                                               // events, then the connection is lost; 0: never
@@ -260,7 +261,7 @@ func (f *fakeSwap) state(c *agentv1.InspectComponent) *agentv1.ComponentState {
 		Leftovers: leftoversOf(f.node, c.GetDestination())}
 	if content := f.node.Get(c.GetDestination()); content != nil {
 		s.Exists, s.Sha256, s.Size = true, sum(content), int64(len(content))
-		if len(c.GetVersionArgs()) > 0 {
+		if c.GetAskVersion() {
 			s.Version = f.versions[s.Sha256]
 		}
 	}
@@ -331,6 +332,7 @@ func (f *fakeSwap) Run(ctx context.Context, plan *agentv1.SwapPlan, _ ...grpc.Ca
 		{Transaction: "t1", State: agentv1.SwapState_SWAP_STATE_DONE, Outcome: f.carryOut(plan)},
 	}
 	t.Outcome = events[2].Outcome
+	f.carried = t.Outcome
 	if f.cutAfter > 0 && f.then != nil {
 		t = f.then(plan)
 	}
@@ -367,6 +369,9 @@ func (f *fakeSwap) carryOut(plan *agentv1.SwapPlan) *agentv1.SwapOutcome {
 				f.node.Put(layout.Previous(c.GetDestination()), old)
 			}
 			f.node.Put(c.GetDestination(), content)
+			if c.GetAskVersion() {
+				o.Version = f.versions[sum(content)]
+			}
 		}
 		if c.GetService() != "" {
 			o.Service = running(c.GetService(), uint32(200+i))
@@ -390,6 +395,9 @@ func (f *fakeSwap) Resume(ctx context.Context, _ *agentv1.ResumeRequest, _ ...gr
 	t := f.transactions[i]
 	t.Outcome = f.outcome
 	if t.Outcome == nil {
+		t.Outcome = f.carried
+	}
+	if t.Outcome == nil { // of another session's transaction
 		t.Outcome = &agentv1.SwapOutcome{Result: agentv1.SwapResult_SWAP_RESULT_COMMITTED}
 	}
 	return &eventStream{ctx: ctx, events: []*agentv1.SwapEvent{

@@ -79,6 +79,7 @@ func (f *following) run(ctx context.Context, plan *agentv1.SwapPlan) (*agentv1.S
 		begin, failure = "restarting", "restart the services"
 	}
 	f.reporter.Step("%s", begin)
+	f.parts.begin(partBegin)
 	f.begun = true
 	stream, err := f.node.Swap.Run(ctx, plan)
 	var outcome *agentv1.SwapOutcome
@@ -117,6 +118,7 @@ func (f *following) follow(stream grpc.ServerStreamingClient[agentv1.SwapEvent])
 			f.id = id
 		}
 		if outcome := event.GetOutcome(); outcome != nil {
+			f.parts.begin(partEnd)
 			return outcome, nil
 		}
 		f.report(event)
@@ -132,6 +134,7 @@ func onlyRestarts(plan *agentv1.SwapPlan) bool {
 
 func (f *following) report(event *agentv1.SwapEvent) {
 	state := event.GetState()
+	f.parts.begin(partOf(state))
 	if f.noFiles && (state == agentv1.SwapState_SWAP_STATE_SWAPPING || state == agentv1.SwapState_SWAP_STATE_SWAPPED) {
 		return
 	}
@@ -258,7 +261,11 @@ func (w *work) accept(ctx context.Context, files *staging, outcome *agentv1.Swap
 			c.result.Action, c.settled = c.change.action(), true
 		}
 	}
-	w.askVersions(ctx, files)
+	for _, c := range files.components {
+		if c.change.swaps() && !w.options.Strict { // with Strict, checkStagedVersions has found it before the swap
+			_ = w.checkVersion(c.component) // reports an unexpected version as a warning
+		}
+	}
 	return nil
 }
 
@@ -272,6 +279,9 @@ func (c *staged) accept(o *agentv1.ComponentOutcome) {
 	c.result.Seconds.Down = o.GetDown().AsDuration().Seconds()
 	c.result.Seconds.Healthy = o.GetHealthy().AsDuration().Seconds()
 	c.result.LogLines = o.GetLogLines()
+	if version := o.GetVersion(); version != "" {
+		c.result.Version.After = version
+	}
 	if o.GetService() != nil {
 		c.result.Service = serviceOf(o.GetService())
 	}

@@ -50,18 +50,15 @@ func (w *work) inspect(ctx context.Context) (view, error) {
 
 func (c *component) inspect() *agentv1.InspectComponent {
 	return &agentv1.InspectComponent{
-		Name: c.spec.Name, Destination: c.spec.Destination, Service: c.spec.RunBy(), VersionArgs: c.versionArgs(),
+		Name: c.spec.Name, Destination: c.spec.Destination, Service: c.spec.RunBy(), AskVersion: c.reportsVersion(),
 	}
 }
 
-// versionArgs returns the arguments that make the binary report its version, or nil. An unknown
-// binary might do anything, so swdt runs it only if the node file wants a version.
-func (c *component) versionArgs() []string {
+// reportsVersion reports whether the binary may be run with --version. An unknown binary might do anything, so swdt
+// runs it only if the node file wants a version.
+func (c *component) reportsVersion() bool {
 	known := []string{"kubelet", "containerd", "kube-proxy"}
-	if c.spec.Version == "" && !slices.Contains(known, strings.ToLower(c.spec.Name)) {
-		return nil
-	}
-	return []string{"--version"}
+	return c.spec.Version != "" || slices.Contains(known, strings.ToLower(c.spec.Name))
 }
 
 // see adds the state of the component on the node to its result.

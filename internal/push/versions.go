@@ -34,7 +34,7 @@ func (w *work) checkStagedVersions(ctx context.Context, files *staging) error {
 		}
 		asked = append(asked, c)
 		request.Components = append(request.Components, &agentv1.InspectComponent{
-			Name: c.spec.Name, Destination: c.path, VersionArgs: c.versionArgs(),
+			Name: c.spec.Name, Destination: c.path, AskVersion: c.reportsVersion(),
 		})
 	}
 	if len(asked) == 0 {
@@ -51,33 +51,6 @@ func (w *work) checkStagedVersions(ctx context.Context, files *staging) error {
 		}
 	}
 	return nil
-}
-
-// askVersions asks the new binaries, which already run, for their versions. It only warns
-// about an unexpected version: with Strict, checkStagedVersions has found it before the swap.
-func (w *work) askVersions(ctx context.Context, files *staging) {
-	var asked []*component
-	request := &agentv1.InspectRequest{}
-	for _, c := range files.components {
-		if c.change.swaps() {
-			asked = append(asked, c.component)
-			request.Components = append(request.Components, c.inspect())
-		}
-	}
-	if len(asked) == 0 {
-		return
-	}
-	reply, err := w.node.Swap.Inspect(ctx, request)
-	if err != nil || len(reply.GetComponents()) != len(asked) {
-		w.reporter.Debug("ask the new binaries for their version: %v", err)
-		return
-	}
-	for i, c := range asked {
-		c.result.Version.After = reply.GetComponents()[i].GetVersion()
-		if !w.options.Strict {
-			_ = w.checkVersion(c) // checkVersion reports the error as a warning
-		}
-	}
 }
 
 // checkVersion compares the version after the push with the wanted version. If they differ, it

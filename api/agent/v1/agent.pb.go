@@ -6177,7 +6177,7 @@ type InspectComponent struct {
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Destination   string                 `protobuf:"bytes,2,opt,name=destination,proto3" json:"destination,omitempty"`
 	Service       string                 `protobuf:"bytes,3,opt,name=service,proto3" json:"service,omitempty"`
-	VersionArgs   []string               `protobuf:"bytes,4,rep,name=version_args,json=versionArgs,proto3" json:"version_args,omitempty"` // empty: do not run the binary
+	AskVersion    bool                   `protobuf:"varint,4,opt,name=ask_version,json=askVersion,proto3" json:"ask_version,omitempty"` // run the binary with --version, unless the node knows its version
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6228,11 +6228,11 @@ func (x *InspectComponent) GetService() string {
 	return ""
 }
 
-func (x *InspectComponent) GetVersionArgs() []string {
+func (x *InspectComponent) GetAskVersion() bool {
 	if x != nil {
-		return x.VersionArgs
+		return x.AskVersion
 	}
-	return nil
+	return false
 }
 
 type InspectReply struct {
@@ -6683,6 +6683,7 @@ type SwapComponent struct {
 	Settle         *durationpb.Duration   `protobuf:"bytes,10,opt,name=settle,proto3" json:"settle,omitempty"`                                 // 0: 1 s
 	StopTimeout    *durationpb.Duration   `protobuf:"bytes,11,opt,name=stop_timeout,json=stopTimeout,proto3" json:"stop_timeout,omitempty"`    // 0: 30 s
 	StartTimeout   *durationpb.Duration   `protobuf:"bytes,12,opt,name=start_timeout,json=startTimeout,proto3" json:"start_timeout,omitempty"` // 0: 30 s
+	AskVersion     bool                   `protobuf:"varint,13,opt,name=ask_version,json=askVersion,proto3" json:"ask_version,omitempty"`      // run the new binary with --version, once it is in place
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -6794,6 +6795,13 @@ func (x *SwapComponent) GetStartTimeout() *durationpb.Duration {
 		return x.StartTimeout
 	}
 	return nil
+}
+
+func (x *SwapComponent) GetAskVersion() bool {
+	if x != nil {
+		return x.AskVersion
+	}
+	return false
 }
 
 type Health struct {
@@ -7012,6 +7020,7 @@ type ComponentOutcome struct {
 	Down          *durationpb.Duration   `protobuf:"bytes,5,opt,name=down,proto3" json:"down,omitempty"`                         // from its service's stop to its start
 	Healthy       *durationpb.Duration   `protobuf:"bytes,6,opt,name=healthy,proto3" json:"healthy,omitempty"`                   // from its start to healthy
 	LogLines      []string               `protobuf:"bytes,7,rep,name=log_lines,json=logLines,proto3" json:"log_lines,omitempty"` // the service's last log lines, on failure
+	Version       string                 `protobuf:"bytes,8,opt,name=version,proto3" json:"version,omitempty"`                   // as the new binary reports it, if it was asked and stays; empty: unknown
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7088,6 +7097,13 @@ func (x *ComponentOutcome) GetLogLines() []string {
 		return x.LogLines
 	}
 	return nil
+}
+
+func (x *ComponentOutcome) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
 }
 
 type ResumeRequest struct {
@@ -7589,12 +7605,13 @@ const file_agent_proto_rawDesc = "" +
 	"\x0eInspectRequest\x12?\n" +
 	"\n" +
 	"components\x18\x01 \x03(\v2\x1f.swdt.agent.v1.InspectComponentR\n" +
-	"components\"\x85\x01\n" +
+	"components\"\x83\x01\n" +
 	"\x10InspectComponent\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdestination\x18\x02 \x01(\tR\vdestination\x12\x18\n" +
-	"\aservice\x18\x03 \x01(\tR\aservice\x12!\n" +
-	"\fversion_args\x18\x04 \x03(\tR\vversionArgs\"\xbe\x01\n" +
+	"\aservice\x18\x03 \x01(\tR\aservice\x12\x1f\n" +
+	"\vask_version\x18\x04 \x01(\bR\n" +
+	"askVersion\"\xbe\x01\n" +
 	"\fInspectReply\x12=\n" +
 	"\n" +
 	"components\x18\x01 \x03(\v2\x1d.swdt.agent.v1.ComponentStateR\n" +
@@ -7638,7 +7655,7 @@ const file_agent_proto_rawDesc = "" +
 	"\x06holder\x18\x01 \x01(\tR\x06holder\x12<\n" +
 	"\n" +
 	"components\x18\x02 \x03(\v2\x1c.swdt.agent.v1.SwapComponentR\n" +
-	"components\"\xda\x03\n" +
+	"components\"\xfb\x03\n" +
 	"\rSwapComponent\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdestination\x18\x02 \x01(\tR\vdestination\x12\x16\n" +
@@ -7653,7 +7670,9 @@ const file_agent_proto_rawDesc = "" +
 	"\x06settle\x18\n" +
 	" \x01(\v2\x19.google.protobuf.DurationR\x06settle\x12<\n" +
 	"\fstop_timeout\x18\v \x01(\v2\x19.google.protobuf.DurationR\vstopTimeout\x12>\n" +
-	"\rstart_timeout\x18\f \x01(\v2\x19.google.protobuf.DurationR\fstartTimeout\"s\n" +
+	"\rstart_timeout\x18\f \x01(\v2\x19.google.protobuf.DurationR\fstartTimeout\x12\x1f\n" +
+	"\vask_version\x18\r \x01(\bR\n" +
+	"askVersion\"s\n" +
 	"\x06Health\x12\x19\n" +
 	"\bhttp_get\x18\x01 \x01(\tR\ahttpGet\x12\x19\n" +
 	"\bcri_pipe\x18\x02 \x01(\tR\acriPipe\x123\n" +
@@ -7672,7 +7691,7 @@ const file_agent_proto_rawDesc = "" +
 	"\n" +
 	"components\x18\x04 \x03(\v2\x1f.swdt.agent.v1.ComponentOutcomeR\n" +
 	"components\x12-\n" +
-	"\x04down\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04down\"\xac\x02\n" +
+	"\x04down\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04down\"\xc6\x02\n" +
 	"\x10ComponentOutcome\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x121\n" +
 	"\x06action\x18\x02 \x01(\x0e2\x19.swdt.agent.v1.SwapActionR\x06action\x12\x18\n" +
@@ -7680,7 +7699,8 @@ const file_agent_proto_rawDesc = "" +
 	"\aservice\x18\x04 \x01(\v2\x1c.swdt.agent.v1.ServiceStatusR\aservice\x12-\n" +
 	"\x04down\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04down\x123\n" +
 	"\ahealthy\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\ahealthy\x12\x1b\n" +
-	"\tlog_lines\x18\a \x03(\tR\blogLines\"\x0f\n" +
+	"\tlog_lines\x18\a \x03(\tR\blogLines\x12\x18\n" +
+	"\aversion\x18\b \x01(\tR\aversion\"\x0f\n" +
 	"\rResumeRequest\"$\n" +
 	"\x12AcknowledgeRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\x12\n" +

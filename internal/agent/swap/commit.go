@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/swdt-dev/swdt/internal/agent/internal/hashcache"
 	"github.com/swdt-dev/swdt/internal/agent/internal/patience"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
@@ -24,8 +23,10 @@ func (t *transaction) commit(ctx context.Context) error {
 		}
 	}
 	t.clearLeftovers()
+	t.askVersions(ctx) // an earlier guardian may have begun this commit
+	asked := t.versions.await()
 	t.rememberHashes(ctx)
-	return t.finish(ctx, t.committedOutcome(ctx, notes))
+	return t.finish(ctx, t.committedOutcome(ctx, notes, asked))
 }
 
 // keepPrevious keeps the old binary for a rollback by hand. It replaces the previous binary of an
@@ -94,13 +95,12 @@ func leftovers(files platform.Files, destination string) (paths []string) {
 	return paths
 }
 
-// rememberHashes saves the hashes of the new and the previous binaries, so that the next inspection
+// rememberHashes saves the hashes and versions of the new and the previous binaries, so that the next inspection
 // need not read these files.
 func (t *transaction) rememberHashes(ctx context.Context) {
-	hashes := hashcache.Load(t.Platform.Files)
 	for _, c := range t.plan.Components {
-		_, _, _ = hashes.Hash(ctx, c.Destination)
-		_, _, _ = hashes.Hash(ctx, c.previous())
+		_, _, _ = t.Hashes.Hash(ctx, c.Destination)
+		_, _, _ = t.Hashes.Hash(ctx, c.previous())
 	}
-	_ = hashes.Save() // if this fails, the next inspection reads the files
+	_ = t.Hashes.Save() // if this fails, the next inspection reads the files
 }

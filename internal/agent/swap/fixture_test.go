@@ -147,6 +147,7 @@ func (n *node) stageConfiguration(t *testing.T, content string) swap.Component {
 func (n *node) stageKubelet(t *testing.T, version, fault string) swap.Component {
 	c := n.stage(t, "kubelet", kubeletExe, binary("kubelet", version, fault))
 	c.Health = swap.Health{HTTPGet: healthz, Timeout: 10 * time.Second}
+	c.AskVersion = true
 	c.DependsOn = []string{"containerd"}
 	return c
 }

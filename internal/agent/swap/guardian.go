@@ -19,7 +19,10 @@ const GuardianArgument = "guardian"
 
 const (
 	pollInterval = 20 * time.Millisecond // interval at which conditions without a notification are checked
-	maxResumes   = 3                     // how many new guardians may try to finish; the next one undoes the swap
+	// Most steps of a small swap end within a few milliseconds, while a user waits for them: the journal is read more
+	// often in its first second.
+	firstPoll, firstPolls = 4 * time.Millisecond, 250
+	maxResumes            = 3 // how many new guardians may try to finish; the next one undoes the swap
 	// followLimit is how long Follow waits for a guardian that waits for a file.
 	followLimit = 3 * time.Minute
 )
@@ -56,8 +59,13 @@ func Guarded(ctx context.Context, p *platform.Platform) (bool, error) {
 	return guardianOf(Machine{Platform: p}).Running(ctx)
 }
 
-// pause waits for one interval of polling.
-func pause(ctx context.Context) error { return wait.For(ctx, pollInterval) }
+// pause waits for one interval of polling; polls is the number of earlier ones.
+func pause(ctx context.Context, polls int) error {
+	if polls < firstPolls {
+		return wait.For(ctx, firstPoll)
+	}
+	return wait.For(ctx, pollInterval)
+}
 
 // Guard finishes a transaction and removes the guardian service. The agent calls Guard when the
 // agent is started as the guardian: after Begin, and again after every crash or boot, until the
@@ -85,6 +93,7 @@ func finishTransaction(ctx context.Context, m Machine, id string) error {
 	if j.plan() == nil { // a crash interrupted the write of the plan: nothing was changed
 		return m.Platform.Files.Remove(journalPath(id))
 	}
+	m.Hashes = m.hashes()
 	t := &transaction{
 		Machine: m, journal: j, plan: *j.plan(),
 		started: map[string]startedService{}, healthy: map[string]time.Time{},
@@ -103,7 +112,7 @@ func isStuck(records []record) bool {
 // that, Follow starts the guardian again. When ctx ends, the transaction continues.
 func Follow(ctx context.Context, m Machine, id string, report func(Event)) (Outcome, error) {
 	seen, wakes := 0, 0
-	for {
+	for polls := 0; ; polls++ {
 		// Call Running before the journal is read. If Running reports that the guardian has ended,
 		// the journal has all records of the guardian.
 		alive, err := guardianOf(m).Running(ctx)
@@ -141,7 +150,7 @@ func Follow(ctx context.Context, m Machine, id string, report func(Event)) (Outc
 				return Outcome{}, err
 			}
 		}
-		if err := pause(ctx); err != nil {
+		if err := pause(ctx, polls); err != nil {
 			return Outcome{}, fmt.Errorf("follow the transaction: %w", err)
 		}
 	}

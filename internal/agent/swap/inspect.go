@@ -1,12 +1,9 @@
 package swap
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
@@ -58,7 +55,7 @@ func (i *inspection) run(ctx context.Context) error {
 		if i.state.Sha256, i.state.Size, err = i.hashes.Hash(ctx, destination); err != nil {
 			return fmt.Errorf("hash %s: %w", destination, err)
 		}
-		i.state.Version = i.versionOf(ctx, destination)
+		i.state.Version = i.version(ctx, destination)
 		i.state.Outdated = i.outdated(info)
 	}
 	if i.question.GetService() != "" && i.state.GetService() == nil {
@@ -108,51 +105,15 @@ func (i *inspection) inspectPrevious(ctx context.Context) error {
 		return fmt.Errorf("inspect the previous binary: %w", err)
 	}
 	if sum != "" {
-		i.state.PreviousSha256, i.state.PreviousVersion = sum, i.versionOf(ctx, path)
+		i.state.PreviousSha256, i.state.PreviousVersion = sum, i.version(ctx, path)
 	}
 	return nil
 }
 
-// versionTimeout limits how long versionOf runs a binary, since a binary that does not support the
-// version argument may run on.
-const versionTimeout = 10 * time.Second
-
-// versionOf runs a binary and returns the version that it prints, or "" if it prints none.
-func (i *inspection) versionOf(ctx context.Context, path string) string {
-	args := i.question.GetVersionArgs()
-	if len(args) == 0 {
+// version returns the version of a binary, or "" if it is not to be asked.
+func (i *inspection) version(ctx context.Context, path string) string {
+	if !i.question.GetAskVersion() {
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
-	defer cancel()
-	var out limitedBuffer
-	code, err := i.platform.Processes.Run(ctx, platform.Command{Path: path, Args: args, Stdout: &out, Stderr: &out})
-	if err != nil || code != 0 {
-		return ""
-	}
-	return findVersion(out.Bytes())
-}
-
-// findVersion returns the first word that looks like a version, such as v1.29.0
-// in "Kubernetes v1.29.0"; empty if there is none.
-func findVersion(output []byte) string {
-	for word := range strings.FieldsSeq(string(output)) {
-		word = strings.Trim(word, `",;:()`)
-		major, rest, ok := strings.Cut(strings.TrimPrefix(word, "v"), ".")
-		if _, err := strconv.Atoi(major); ok && err == nil && rest != "" && '0' <= rest[0] && rest[0] <= '9' {
-			return word
-		}
-	}
-	return ""
-}
-
-// limitedBuffer keeps the beginning of a program's output.
-type limitedBuffer struct{ bytes.Buffer }
-
-func (b *limitedBuffer) Write(p []byte) (int, error) {
-	const most = 64 << 10
-	if room := most - b.Len(); room > 0 {
-		b.Buffer.Write(p[:min(room, len(p))])
-	}
-	return len(p), nil
+	return versionOf(ctx, i.platform, i.hashes, path)
 }

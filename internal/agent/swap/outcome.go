@@ -16,7 +16,7 @@ func (t *transaction) finish(ctx context.Context, outcome Outcome) error {
 	})
 }
 
-func (t *transaction) committedOutcome(ctx context.Context, notes map[string]string) Outcome {
+func (t *transaction) committedOutcome(ctx context.Context, notes, asked map[string]string) Outcome {
 	o := Outcome{Result: Committed, Down: t.down()}
 	for _, c := range t.plan.Components {
 		action := ActionReplaced
@@ -29,7 +29,9 @@ func (t *transaction) committedOutcome(ctx context.Context, notes map[string]str
 		if message := t.unhealthyBefore(c); message != "" && notes[c.Name] == "" {
 			notes[c.Name] = message
 		}
-		o.Components = append(o.Components, t.describe(ctx, c, action, t.withWaits(c, notes[c.Name], nil)))
+		described := t.describe(ctx, c, action, t.withWaits(c, notes[c.Name], nil))
+		described.Version = asked[c.Name]
+		o.Components = append(o.Components, described)
 	}
 	return o
 }

@@ -54,7 +54,9 @@ type Component struct {
 	DependsOn []string `json:"dependsOn,omitempty"`
 	// CommandLine is the service's new command line; empty: unchanged.
 	CommandLine string `json:"commandLine,omitempty"`
-	Health      Health `json:"health"`
+	// AskVersion runs the new binary with --version, once it is in place.
+	AskVersion bool   `json:"askVersion,omitempty"`
+	Health     Health `json:"health"`
 	// Settle is how long the service must run with the same process.
 	Settle       time.Duration `json:"settle"`
 	StopTimeout  time.Duration `json:"stopTimeout"`
@@ -172,6 +174,8 @@ type ComponentOutcome struct {
 	Healthy time.Duration           `json:"healthy,omitempty"` // from the service's start until the component is healthy
 	// LogLines are the service's last log lines if it failed.
 	LogLines []string `json:"logLines,omitempty"`
+	// Version is what the new binary reports, if it was asked and stays.
+	Version string `json:"version,omitempty"`
 }
 
 // ErrBusy is returned by Begin while another transaction is unfinished, and by Acknowledge if the

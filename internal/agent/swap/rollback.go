@@ -20,6 +20,7 @@ func (t *transaction) rollBack(ctx context.Context, why *failure) error {
 	// files themselves show the state.
 	_ = t.note(RollingBack, why.component, "%v", why.err)
 
+	t.versions.giveUp()
 	u := &undoing{transaction: t, restored: map[string]time.Time{}, back: map[string]bool{}}
 	err := wait.Condition{
 		Name: "the old binaries to be in place", Interval: firstUndoPause, MaxInterval: longestUndoPause,

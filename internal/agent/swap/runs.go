@@ -87,7 +87,7 @@ func (i *inspection) image(ctx context.Context, path string, registered bool) *a
 	}
 	sum, err := hashOrNothing(ctx, i.hashes, path)
 	if err == nil && registered && sum != "" && isVersionOf(i.question.GetDestination(), path) {
-		image.Version = i.versionOf(ctx, path)
+		image.Version = i.version(ctx, path)
 	}
 	image.Sha256 = sum
 	return image

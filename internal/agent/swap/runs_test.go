@@ -22,7 +22,7 @@ func (n *node) inspect(t *testing.T, destination string) *agentv1.ComponentState
 		t.Fatal(err)
 	}
 	state, err := swap.Inspect(t.Context(), m.Platform, hashcache.Load(m.Platform.Files), &agentv1.InspectComponent{
-		Name: "kubelet", Service: "kubelet", Destination: destination, VersionArgs: []string{"--version"},
+		Name: "kubelet", Service: "kubelet", Destination: destination, AskVersion: true,
 	}, processes)
 	if err != nil {
 		t.Fatal(err)

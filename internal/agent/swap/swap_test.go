@@ -217,7 +217,7 @@ func TestInspect(t *testing.T) {
 		n.ForgetOperations()
 
 		a, err := swap.Inspect(t.Context(), m.Platform, hashcache.Load(m.Platform.Files), &agentv1.InspectComponent{
-			Name: "kubelet", Destination: `c:/K/Kubelet.exe`, Service: "Kubelet", VersionArgs: []string{"--version"},
+			Name: "kubelet", Destination: `c:/K/Kubelet.exe`, Service: "Kubelet", AskVersion: true,
 		}, nil)
 
 		switch {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/swdt-dev/swdt/internal/agent/internal/hashcache"
 	"github.com/swdt-dev/swdt/internal/agent/internal/patience"
 	"github.com/swdt-dev/swdt/internal/agent/internal/scm"
 	"github.com/swdt-dev/swdt/internal/platform"
@@ -19,11 +18,12 @@ import (
 // transaction is a transaction in progress, in the guardian's process.
 type transaction struct {
 	Machine
-	journal *journal
-	plan    Plan
-	started map[string]startedService // processes of the started services, by lower-case service name
-	healthy map[string]time.Time      // by component name
-	planted int                       // number of other accounts' files that were set aside
+	journal  *journal
+	plan     Plan
+	started  map[string]startedService // processes of the started services, by lower-case service name
+	healthy  map[string]time.Time      // by component name
+	versions *versions                 // nil: not asked yet
+	planted  int                       // number of other accounts' files that were set aside
 }
 
 // startedService is the process of a running service. The field `at` is the time at which this
@@ -98,6 +98,7 @@ func (t *transaction) proceed(ctx context.Context) error {
 	if t.journal.reached(Committing) {
 		return nil
 	}
+	t.askVersions(ctx)
 	if err := t.startServices(ctx); err != nil {
 		return err
 	}
@@ -137,12 +138,11 @@ func (t *transaction) resume(ctx context.Context) error {
 // verifySwapped makes sure that the new binaries are in place, as the journal records. The binaries
 // may be out of place: an undo on a full disk may have left no record of itself.
 func (t *transaction) verifySwapped(ctx context.Context) error {
-	hashes := hashcache.Load(t.Platform.Files)
 	for _, c := range t.plan.Components {
 		if !c.swaps() {
 			continue
 		}
-		if current, err := hashOrNothing(ctx, hashes, c.Destination); err != nil || current != c.SHA256 {
+		if current, err := hashOrNothing(ctx, t.Hashes, c.Destination); err != nil || current != c.SHA256 {
 			return &failure{component: c.Name, err: errors.Join(
 				errors.New("interrupted, and the new binary is no longer in place"), err)}
 		}

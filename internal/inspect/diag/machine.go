@@ -180,7 +180,7 @@ func components(ctx context.Context, t *Task) error {
 		}
 		c := &agentv1.InspectComponent{Name: name, Destination: path}
 		if slices.Contains([]string{"kubelet", "containerd", "kube-proxy"}, strings.ToLower(name)) {
-			c.VersionArgs = []string{"--version"}
+			c.AskVersion = true
 		}
 		request.Components = append(request.Components, c)
 	}

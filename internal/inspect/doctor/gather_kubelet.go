@@ -62,7 +62,7 @@ func (g *gatherer) programs(ctx context.Context) error {
 		if path != "" {
 			running = append(running, preflight.Program{Name: name, Path: path})
 			request.Components = append(request.Components, &agentv1.InspectComponent{
-				Name: name, Destination: path, Service: name, VersionArgs: []string{"--version"},
+				Name: name, Destination: path, Service: name, AskVersion: true,
 			})
 		}
 	}

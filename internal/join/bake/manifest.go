@@ -109,7 +109,7 @@ func (b *oven) binaries(ctx context.Context) ([]Binary, error) {
 		name := strings.TrimSuffix(strings.ToLower(nameOf(path)), ".exe")
 		component := &agentv1.InspectComponent{Name: name, Destination: path}
 		if slices.Contains([]string{"kubelet", "containerd", "kube-proxy"}, name) {
-			component.VersionArgs = []string{"--version"}
+			component.AskVersion = true
 		}
 		request.Components = append(request.Components, component)
 	}

@@ -69,7 +69,7 @@ func Read(ctx context.Context, n *node.Node, name string, table *kubesettings.Ta
 }
 
 func component(name, path string) *agentv1.InspectComponent {
-	return &agentv1.InspectComponent{Name: name, Service: name, Destination: path, VersionArgs: []string{"--version"}}
+	return &agentv1.InspectComponent{Name: name, Service: name, Destination: path, AskVersion: true}
 }
 
 // looking is the reading of one node.

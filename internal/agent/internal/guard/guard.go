@@ -69,10 +69,12 @@ func (g Guardian) Start(ctx context.Context, id string, hasRun func() bool) (err
 // start is one attempt of Start. The result `retry` is true if another session interfered, so that
 // Start should try again.
 func (g Guardian) start(ctx context.Context, id string, hasRun func() bool) (retry bool, err error) {
-	name := g.registered(ctx, id)
+	name, others := g.registered(ctx, id)
 	if name == "" {
-		if err := g.AwaitRemoved(ctx); err != nil {
-			return false, err
+		if others {
+			if err := g.AwaitRemoved(ctx); err != nil {
+				return false, err
+			}
 		}
 		if name, err = g.register(ctx, id); err != nil {
 			err = fmt.Errorf("register the service that guards %s: %w", g.Guards, err)
@@ -100,15 +102,17 @@ func (g Guardian) commandLine(id string) string {
 	return fmt.Sprintf(`"%s" %s %s`, g.Executable, g.Argument, id)
 }
 
-// registered returns the name of the service that guards id; "": none.
-func (g Guardian) registered(ctx context.Context, id string) string {
+// registered returns the name of the service that guards id ("": none), and otherwise reports whether a service guards
+// something else.
+func (g Guardian) registered(ctx context.Context, id string) (name string, others bool) {
 	for _, name := range layout.ServiceNames(g.Service) {
 		config, err := g.Services.Config(ctx, name)
 		if err == nil && config.CommandLine == g.commandLine(id) {
-			return name
+			return name, false
 		}
+		others = others || !errors.Is(err, fault.ErrNoService)
 	}
-	return ""
+	return "", others
 }
 
 // register registers a guardian with the first name that no deleted service has.

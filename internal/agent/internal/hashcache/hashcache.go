@@ -48,6 +48,7 @@ type entry struct {
 	size     int64
 	modified time.Time
 	sha      string
+	version  string // "": not known
 	used     uint64
 }
 
@@ -86,6 +87,39 @@ func (c *Cache) Learn(path, sha string, size int64, modified time.Time) {
 	c.note(info, entry{path: path, size: size, modified: info.Modified, sha: sha})
 }
 
+// Version returns what a file reports if it is run with --version, if LearnVersion was called for its present contents.
+func (c *Cache) Version(path string) (version string, ok bool) {
+	info, err := c.stat(path)
+	if err != nil || !c.onlyAdministratorsChange(path) {
+		return "", false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.valid(info)
+	return e.version, ok && e.version != ""
+}
+
+// LearnVersion stores what a file reports if it is run with --version. It stores nothing for a file whose hash the
+// cache does not have.
+func (c *Cache) LearnVersion(path, version string) {
+	info, err := c.stat(path)
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.valid(info); ok && version != "" {
+		e.version = version
+		c.entries[info.ID], c.dirty = e, true
+	}
+}
+
+// valid returns the entry of a file, unless the file has changed since; the caller holds the lock.
+func (c *Cache) valid(info platform.FileInfo) (entry, bool) {
+	e, ok := c.entries[info.ID]
+	return e, ok && !info.Link && e.size == info.Size && e.modified.Equal(info.Modified)
+}
+
 // note stores an entry; the caller holds the lock.
 func (c *Cache) note(info platform.FileInfo, e entry) {
 	c.used++
@@ -122,8 +156,8 @@ func (c *Cache) onlyAdministratorsChange(path string) bool {
 func (c *Cache) lookup(path string, info platform.FileInfo) (sha string, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e, ok := c.entries[info.ID]
-	if !ok || info.Link || e.size != info.Size || !e.modified.Equal(info.Modified) {
+	e, ok := c.valid(info)
+	if !ok {
 		return "", false
 	}
 	c.used++

@@ -33,6 +33,7 @@ type storedEntry struct {
 	Size     int64     `json:"size"`
 	Modified time.Time `json:"modified"`
 	SHA256   string    `json:"sha256"`
+	Version  string    `json:"version,omitempty"`
 }
 
 // Load reads layout.HashCache. If the file is missing, damaged or unreadable,
@@ -53,18 +54,18 @@ func Load(files platform.Files) *Cache {
 		return c
 	}
 	for _, e := range s.Entries {
-		if !valid(e) {
+		if !e.valid() {
 			continue
 		}
 		c.used++
 		c.entries[platform.FileID{Volume: e.Volume, Index: e.Index, High: e.High}] = entry{
-			path: e.Path, size: e.Size, modified: e.Modified, sha: e.SHA256, used: c.used,
+			path: e.Path, size: e.Size, modified: e.Modified, sha: e.SHA256, version: e.Version, used: c.used,
 		}
 	}
 	return c
 }
 
-func valid(e storedEntry) bool {
+func (e storedEntry) valid() bool {
 	sum, err := hex.DecodeString(e.SHA256)
 	return err == nil && len(sum) == 32 && e.Size >= 0 && e.Path != ""
 }
@@ -121,6 +122,7 @@ func (c *Cache) stored() stored {
 		e := c.entries[id]
 		s.Entries = append(s.Entries, storedEntry{
 			Path: e.path, Volume: id.Volume, Index: id.Index, High: id.High, Size: e.size, Modified: e.modified, SHA256: e.sha,
+			Version: e.version,
 		})
 	}
 	return s
