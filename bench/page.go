@@ -29,6 +29,7 @@ func writePages(docs string, r Results) error {
 	if len(r.Pushes.Links) > 0 {
 		sections["pushes"] = pushesTables(r.Pushes)
 		images["pushes.svg"] = pushesPlot(r.Pushes)
+		images["push-parts.svg"] = partsPlot(r.Pushes)
 	}
 	if len(r.Downtime.Sizes) > 0 {
 		sections["downtime"] = downtimeTable(r.Downtime)
@@ -145,6 +146,8 @@ func pushesTables(p Pushes) string {
 	b.WriteString("\nTime relative to swdt's: of the whole command / without the time to connect, until the file is " +
 		"there (with swdt: and verified):\n\n")
 	b.WriteString(table(header, ratioRows(p)))
+	b.WriteString("\nThe parts of `swdt push`, in seconds, and its time until the verified file is in its place:\n\n")
+	b.WriteString(table(header, partRows(p)))
 	b.WriteString("\nBytes that swdt sent:\n\n")
 	b.WriteString(table(header, sentRows(p)))
 	return b.String()
@@ -188,6 +191,26 @@ func ratioRows(p Pushes) [][]string {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// partRows lists the parts of swdt's push.
+func partRows(p Pushes) [][]string {
+	first, _ := find(p.Links[0], waySwdt)
+	row := func(name string, value func(Push) float64) []string {
+		cells := []string{name}
+		for _, link := range p.Links {
+			cell, ok := find(link, waySwdt)
+			cells = append(cells, dash(ok && cell.Error == "", seconds(value(cell))))
+		}
+		return cells
+	}
+	var rows [][]string
+	for _, part := range first.Parts {
+		rows = append(rows, row(part.Name, func(p Push) float64 { return p.seconds(part.Name) }))
+	}
+	return append(rows,
+		row("to the swapped file", func(p Push) float64 { return p.SwappedSeconds }),
+		row("the same after `ssh true`, paired", func(p Push) float64 { return p.AfterConnect }))
 }
 
 func sentRows(p Pushes) [][]string {

@@ -30,7 +30,8 @@ func someResults() Results {
 			Link: links()[1],
 			Ways: []Push{
 				{Way: wayConnect, Seconds: 0.1}, {Way: wayScp, Seconds: 8},
-				{Way: waySwdt, Seconds: 1, TransferSeconds: 0.5, Method: "delta", SentBytes: 200},
+				{Way: waySwdt, Seconds: 1, TransferSeconds: 0.5, Method: "delta", SentBytes: 200,
+					SwappedSeconds: 0.9, AfterConnect: 0.8, Parts: []Part{{"connect", 0.1}, {"stage", 0.5}}},
 				{Way: waySwdtFirst, Error: "it failed"},
 			},
 		}}},
@@ -77,7 +78,7 @@ func TestPages(t *testing.T) {
 			"1,234,567", "| swdt fast | 200 | 2.00 × | 0.250 | 0.0100 × | 0.400 | 3 | 0.100 | 1 |",
 			"| rsync -z | 5,000 | 50 × |",
 			"| xdelta3 | more than 90 s |", "| kubelet | 250 MB/s | – |",
-			"| scp | 8.00 × / 16 × |", "| swdt push | 200 (delta) |", "| swdt push, first push | – |",
+			"| scp | 8.00 × / 16 × |", "| stage | 0.500 |", "| the same after `ssh true`, paired | 0.800 |", "| swdt push | 200 (delta) |", "| swdt push, first push | – |",
 			"median is 2.00 × of",
 			"| live table on a terminal, Wine node | 300.0 | 4.500 | 1.50 % | 59 | 15 | 60,000 | 1,234 | 5,678 |",
 			"| Wine node, table: the agent | 3.000 | 1.00 % | 20 |", "| `Version` | 1.00 | 2.50 | 1.50 |",
@@ -94,7 +95,7 @@ func TestPages(t *testing.T) {
 			t.Errorf("what is around the tables is not as it was:\n%s", got)
 		}
 	}
-	for _, image := range []string{"patches.svg", "pushes.svg"} {
+	for _, image := range []string{"patches.svg", "pushes.svg", "push-parts.svg"} {
 		if err := wellFormed(read(t, filepath.Join(docs, "img", image))); err != nil {
 			t.Errorf("%s: %v", image, err)
 		}

@@ -43,6 +43,7 @@ func (s *svg) bytes(title string) []byte {
   text.head { font-weight: bold; font-size: 13px }
   .own { fill: #0969da }
   .peer { fill: #afb8c1 }
+  .soft { fill: #b6e3ff }
   line { stroke: #d8dee4 }
 </style>
 <rect width="%.0f" height="%.0f" class="page"/>
@@ -103,6 +104,38 @@ func pushesPlot(p Pushes) []byte {
 		y += gap - 10
 	}
 	return s.bytes("Seconds to push a rebuilt kubelet.exe over four links; logarithmic")
+}
+
+// partsPlot draws the parts of swdt's push one behind the other, a bar for each link.
+func partsPlot(p Pushes) []byte {
+	const label, bar, right = 120.0, 30.0, 20.0
+	s := &svg{width: 860}
+	longest := 0.0
+	for _, link := range p.Links {
+		cell, _ := find(link, waySwdt)
+		sum := 0.0
+		for _, part := range cell.Parts {
+			sum += part.Seconds
+		}
+		longest = max(longest, sum)
+	}
+	y := 10.0
+	for _, link := range p.Links {
+		cell, _ := find(link, waySwdt)
+		s.text(label-8, y+18, "end", "", link.Name)
+		x := label
+		for i, part := range cell.Parts {
+			width := part.Seconds / longest * (s.width - label - right)
+			s.rect(x, y, max(1, width-1), bar-8, []string{"soft", "peer"}[i%2])
+			if width > 6.6*float64(len(part.Name)) {
+				s.text(x+3, y+15, "start", "small", part.Name)
+			}
+			x += width
+		}
+		y += bar
+	}
+	s.height = y + 10
+	return s.bytes("The parts of swdt push of a rebuilt kubelet.exe over four links, in their order")
 }
 
 type plotBar struct {

@@ -138,7 +138,7 @@ func (p *pusher) measure(ctx context.Context, link Link, ends *farEnds) ([]Push,
 	}
 	var cells []Push
 	for i, w := range ways {
-		cell := medianPush(rounds[i])
+		cell := medianPush(rounds[i], rounds[0])
 		logf("%-15s %-28s %s", link.Name, w.name, cell)
 		cells = append(cells, cell)
 	}
@@ -159,15 +159,40 @@ func (p *pusher) once(ctx context.Context, w way, ends *farEnds) Push {
 	return cell
 }
 
-// medianPush returns the last round, with its two times replaced by the medians of all rounds.
-func medianPush(rounds []Push) Push {
+// medianPush returns the last round, with its times replaced by the medians of all rounds. connects are the rounds of
+// wayConnect.
+func medianPush(rounds, connects []Push) Push {
 	cell := rounds[len(rounds)-1]
-	var all, transfer []float64
-	for _, r := range rounds {
-		all, transfer = append(all, r.Seconds), append(transfer, r.TransferSeconds)
+	of := func(value func(i int, p Push) float64) float64 {
+		var all []float64
+		for i, r := range rounds {
+			all = append(all, value(i, r))
+		}
+		return median(all)
 	}
-	cell.Seconds, cell.TransferSeconds = median(all), median(transfer)
+	cell.Seconds = of(func(_ int, p Push) float64 { return p.Seconds })
+	cell.TransferSeconds = of(func(_ int, p Push) float64 { return p.TransferSeconds })
+	if cell.SwappedSeconds == 0 {
+		return cell
+	}
+	cell.AfterConnect = of(func(i int, p Push) float64 { return p.SwappedSeconds - connects[min(i, len(connects)-1)].Seconds })
+	cell.SwappedSeconds = of(func(_ int, p Push) float64 { return p.SwappedSeconds })
+	parts := make([]Part, len(cell.Parts))
+	for i, part := range cell.Parts {
+		parts[i] = Part{part.Name, of(func(_ int, p Push) float64 { return p.seconds(part.Name) })}
+	}
+	cell.Parts = parts
 	return cell
+}
+
+// seconds returns the sum of the parts with these names.
+func (p Push) seconds(names ...string) (sum float64) {
+	for _, part := range p.Parts {
+		if slices.Contains(names, part.Name) {
+			sum += part.Seconds
+		}
+	}
+	return sum
 }
 
 // The names of the ways in tables and plots.
@@ -285,8 +310,10 @@ func (p *pusher) swdtPush(ctx context.Context, l *farEnds) (taken, Push, error) 
 	if err == nil {
 		err = expectSame(p.node.drive("k/kubelet.exe"), p.pair.new)
 	}
-	return t, Push{
-		TransferSeconds: pushed.Seconds.Obtain + pushed.Seconds.Transfer,
-		Method:          pushed.Transfer.Method, SentBytes: pushed.Transfer.SentBytes,
-	}, err
+	cell := Push{
+		TransferSeconds: pushed.Seconds.Obtain + pushed.Seconds.Transfer, Parts: pushed.Parts,
+		Method: pushed.Transfer.Method, SentBytes: pushed.Transfer.SentBytes,
+	}
+	cell.SwappedSeconds = t.seconds - cell.seconds("start", "check", "end") // no part but these follows the swap
+	return t, cell, err
 }

@@ -96,9 +96,20 @@ type Push struct {
 	// TransferSeconds is the sum of the times that swdt reports for obtaining and transferring
 	// the file, until the file is staged and verified. It is without connecting and restarting.
 	TransferSeconds float64 `json:"transferSeconds,omitempty"`
-	Method          string  `json:"method,omitempty"`
-	SentBytes       int64   `json:"sentBytes,omitempty"`
-	Error           string  `json:"error,omitempty"`
+	// SwappedSeconds is the time of the command until the new file is verified and in its place. AfterConnect is the
+	// median of the same time without that of `ssh true` in the same round.
+	SwappedSeconds float64 `json:"swappedSeconds,omitempty"`
+	AfterConnect   float64 `json:"afterConnectSeconds,omitempty"`
+	Parts          []Part  `json:"parts,omitempty"` // of swdt's push; medians
+	Method         string  `json:"method,omitempty"`
+	SentBytes      int64   `json:"sentBytes,omitempty"`
+	Error          string  `json:"error,omitempty"`
+}
+
+// Part is a part of swdt's push.
+type Part struct {
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"`
 }
 
 func (p Push) String() string {

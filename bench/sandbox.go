@@ -130,6 +130,7 @@ type pushed struct {
 		SentBytes int64
 	}
 	Seconds struct{ Obtain, Transfer, Down, Healthy float64 }
+	Parts   []Part `json:"-"` // of the node's push
 }
 
 // push runs `swdt push` for one component.
@@ -139,7 +140,10 @@ func (n *wineNode) push(ctx context.Context, nodeFile, component string) (taken,
 		return t, pushed{}, fmt.Errorf("%w\n%s", err, t.stdout)
 	}
 	var report struct {
-		Nodes []struct{ Components []pushed }
+		Nodes []struct {
+			Components []pushed
+			Parts      []Part
+		}
 	}
 	if err := json.Unmarshal(t.stdout, &report); err != nil {
 		return t, pushed{}, fmt.Errorf("swdt push: %w", err)
@@ -147,5 +151,7 @@ func (n *wineNode) push(ctx context.Context, nodeFile, component string) (taken,
 	if len(report.Nodes) != 1 || len(report.Nodes[0].Components) != 1 {
 		return t, pushed{}, fmt.Errorf("swdt push reports not exactly one component: %s", t.stdout)
 	}
-	return t, report.Nodes[0].Components[0], nil
+	p := report.Nodes[0].Components[0]
+	p.Parts = report.Nodes[0].Parts
+	return t, p, nil
 }

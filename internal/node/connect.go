@@ -123,10 +123,12 @@ func (n *Node) OnReconnect(f func(context.Context) error) { n.redial = f }
 func (n *Node) connect(ctx context.Context) (l *link, fresh bool, err error) {
 	n.opts.Reporter.Step("connecting to %s", n.way.Destination())
 	n.connections.Add(1)
+	begun := time.Now()
 	conn, err := n.way.Connect(ctx)
 	if err != nil {
 		return nil, false, err
 	}
+	connected := time.Now()
 	agent, fresh, err := n.runAgent(ctx, conn)
 	if err != nil {
 		conn.Close()
@@ -137,6 +139,7 @@ func (n *Node) connect(ctx context.Context) (l *link, fresh bool, err error) {
 		conn.Close()
 		return nil, false, err
 	}
+	n.took = [2]time.Duration{connected.Sub(begun), time.Since(connected)}
 	return l, fresh, nil
 }
 

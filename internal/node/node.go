@@ -11,6 +11,7 @@ package node
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/node/agentbin"
@@ -47,6 +48,7 @@ type Node struct {
 	restoring   restoring
 	calls       atomic.Int64
 	connections atomic.Int64
+	took        [2]time.Duration // see Took
 }
 
 // Agent returns the agent that the node runs.
@@ -78,6 +80,9 @@ func (n *Node) Names() []string {
 	}
 	return n.way.Names()
 }
+
+// Took returns how long the last connection took, and then the start of its agent, including its installation.
+func (n *Node) Took() (connect, agent time.Duration) { return n.took[0], n.took[1] }
 
 // Connections returns the number of connections made so far.
 func (n *Node) Connections() int { return int(n.connections.Load()) }

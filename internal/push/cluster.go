@@ -38,6 +38,7 @@ func (w *work) swapInCluster(ctx context.Context, files *staging) error {
 	if !before.Exists || w.options.Drain == nil {
 		return w.swapAndAwait(ctx, files, before)
 	}
+	w.parts.begin(partDrain)
 	options := *w.options.Drain
 	options.Usable = func(err error) bool { return ctx.Err() != nil || takenBack(err) }
 	machine := MachineOf(ctx, w.node, before.Name)
@@ -117,6 +118,7 @@ func (w *work) awaitReady(ctx context.Context, files *staging, before cluster.No
 		w.reporter.Info("node %s was %s before the push: not checking whether it is Ready now",
 			before.Name, before.State())
 	}
+	w.parts.begin(partReady)
 	begun := time.Now()
 	_, err = w.options.Cluster.AwaitNode(bounded, before.Name, want, func(state string) {
 		w.reporter.Step("waiting for node %s: %s", before.Name, state)

@@ -30,6 +30,7 @@ func (w *work) push(ctx context.Context) error {
 	if err := w.choose(w.options.Only); err != nil {
 		return err
 	}
+	w.parts.begin(partInspect)
 	binaries, now, err := w.obtainAndInspect(ctx)
 	if err != nil {
 		return err
@@ -64,6 +65,7 @@ func (w *work) push(ctx context.Context) error {
 	if err := w.lock(ctx); err != nil {
 		return err
 	}
+	w.parts.begin(partStage)
 	files, err := w.stage(ctx, decided)
 	if err == nil {
 		err = w.exchange(ctx, decided, files)

@@ -58,6 +58,8 @@ type NodeResult struct {
 	// ReadySeconds is the time from the moment when all services were healthy until the cluster
 	// reported the node as Ready; 0 if swdt did not wait for Ready.
 	ReadySeconds float64 `json:"readySeconds"`
+	// Parts are the parts of the work, in the order in which they began.
+	Parts []Part `json:"parts"`
 	// Transaction is the ID of the push's own transaction on the node; "": there was none.
 	Transaction string `json:"-"`
 	// Recovered are transactions of earlier, interrupted pushes whose outcome this
@@ -120,7 +122,7 @@ type Recovered struct {
 
 // newNodeResult returns the result of a node about which nothing is known yet.
 func newNodeResult(name string) NodeResult {
-	return NodeResult{Name: name, Result: Unchanged, Components: []*ComponentResult{}, Recovered: []Recovered{}}
+	return NodeResult{Name: name, Result: Unchanged, Components: []*ComponentResult{}, Parts: []Part{}, Recovered: []Recovered{}}
 }
 
 // NewReport joins the results of many nodes. A node that was never reached gets a

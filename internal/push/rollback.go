@@ -108,6 +108,7 @@ func (w *work) goBack(ctx context.Context, names []string, decide func(view, see
 	if err := w.choose(names); err != nil {
 		return err
 	}
+	w.parts.begin(partInspect)
 	now, err := w.inspect(ctx)
 	if err != nil {
 		return err

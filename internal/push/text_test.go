@@ -122,7 +122,7 @@ func TestJSONHasThePromisedNames(t *testing.T) {
 			`"transfer":{"method":"whole","sizeBytes":83553792,"sentBytes":500000,`,
 		`"seconds":{"obtain":0.1,"transfer":0.9,"down":0.6,"healthy":1.8}`,
 		`{"name":"w2","result":"failed","error":"refused","dryRun":false,"components":[],"readySeconds":0,` +
-			`"recovered":[]}`,
+			`"parts":[],"recovered":[]}`,
 		`"summary":{"changed":1,"unchanged":0,"failed":1}}`,
 	} {
 		if !strings.Contains(string(out), want) {

@@ -27,6 +27,7 @@ type work struct {
 
 	components []*component
 	result     *NodeResult
+	parts      parts
 	locked     bool
 	lost       bool // the session that held the lock has ended
 	// companions are the files that a rollback puts back along with the binaries.
@@ -54,10 +55,14 @@ func newWork(n *node.Node, doc config.Document, options Options, r ui.Reporter) 
 	}
 	result := newNodeResult(doc.Node.Metadata.Name)
 	result.DryRun = options.DryRun
-	return &work{
+	w := &work{
 		node: n, reconnect: n.Reconnect, doc: doc, options: options, reporter: r,
 		result: &result,
 	}
+	connect, agent := n.Took()
+	w.parts.add(partConnect, connect)
+	w.parts.add(partAgent, agent)
+	return w
 }
 
 func newComponent(spec v1alpha1.Provisioner) *component {
@@ -103,6 +108,9 @@ func componentNames(provisioners []v1alpha1.Provisioner) []string {
 // finish completes the result with the work's outcome.
 func (w *work) finish(err error) (NodeResult, error) {
 	w.noteStanding(err)
+	w.parts.end()
+	w.result.Parts = w.parts.all
+	w.reporter.Debug("parts: %s", &w.parts)
 	var back *RolledBackError
 	switch {
 	case errors.As(err, &back):
