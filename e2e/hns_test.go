@@ -110,10 +110,10 @@ func hnsTables(t *testing.T, config string, state hns.State) {
 
 func hnsGraph(t *testing.T, config string, state hns.State) {
 	var want bytes.Buffer
-	if err := (hns.View{State: state, All: state}).Graph("e2e").DOT(&want); err != nil {
+	if err := (hns.View{State: state, All: state}).Graph("e2e").SVG(&want); err != nil {
 		t.Fatal(err)
 	}
-	if got := ok(t, "hns", "graph", "-c", config, "-o", "dot").stdout; got != want.String() {
+	if got := ok(t, "hns", "graph", "-c", config).stdout; got != want.String() {
 		t.Errorf("got is %v, want %v", got, want.String())
 	}
 }

@@ -8,11 +8,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/fleet"
 )
 
-// Formats of the picture.
-const (
-	graphSVG = "svg"
-	graphDOT = "dot"
-)
+// graphSVG is the format of the picture.
+const graphSVG = "svg"
 
 func (a *app) hnsGraphCommand() *cobra.Command {
 	o := &hnsOptions{}
@@ -24,10 +21,9 @@ same endpoints are drawn as one; those without endpoints are red, and endpoints
 on other nodes have a broken line.
 
 The SVG refers to nothing outside of itself and follows the light or dark mode
-of its viewer; dot is the language of Graphviz.`,
+of its viewer.`,
 		Example: examples(
 			"hns graph > node.svg", "open it in a browser",
-			"hns graph -o dot | dot -Tpdf > node.pdf", "",
 			"hns graph --ip 10.96.0.10 > dns.svg", "one Service with its endpoints",
 		),
 		Args: arguments(cobra.NoArgs),
@@ -41,7 +37,7 @@ func (a *app) runHNSGraph(ctx context.Context, o *hnsOptions) error {
 	if err := o.complete(); err != nil {
 		return err
 	}
-	if a.format() != graphDOT && isTerminal(a.streams.Out) {
+	if isTerminal(a.streams.Out) {
 		return usagef("the picture is SVG, and stdout is a terminal: write it to a file, as in `swdt hns graph > node.svg`")
 	}
 	results, err := a.networks(ctx, o, true, func() (*session, error) { return a.oneNode("a picture is of one node") })
@@ -51,9 +47,5 @@ func (a *app) runHNSGraph(ctx context.Context, o *hnsOptions) error {
 	if err := fleet.Failures(results); err != nil {
 		return err
 	}
-	graph := results[0].Value.Graph(results[0].Name())
-	if a.format() == graphDOT {
-		return graph.DOT(a.streams.Out)
-	}
-	return graph.SVG(a.streams.Out)
+	return results[0].Value.Graph(results[0].Name()).SVG(a.streams.Out)
 }

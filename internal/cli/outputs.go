@@ -105,7 +105,7 @@ func outputs() map[string]output {
 		"hns loadbalancers": {document: hns.LoadBalancers().Document, wide: true},
 		"hns namespaces":    {document: hns.Namespaces().Document, wide: true},
 		"hns policies":      {document: hns.Policies().Document, wide: true},
-		"hns graph":         {formats: []string{graphSVG, graphDOT}},
+		"hns graph":         {formats: []string{graphSVG}},
 		"hcs list":          {document: hcs.Report{}, wide: true},
 		"hcs read":          none,
 		"hcs exec":          none,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -120,4 +121,29 @@ func (v View) bundles() []Bundle {
 		all = append(all, *bundles[k])
 	}
 	return all
+}
+
+// lines returns the description of a network.
+func (n Network) lines() []string {
+	lines := []string{strings.TrimSpace(n.Name + "  " + n.Type)}
+	for _, s := range n.Subnets {
+		line := s.Prefix
+		if s.Gateway != "" {
+			line += " by " + s.Gateway
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// label returns the pod's name, or else the endpoint's own name.
+func (v Vertex) label() string {
+	return cmp.Or(v.Pod, v.Endpoint.Name, short(v.Endpoint.ID))
+}
+
+func (b Bundle) label() string {
+	if len(b.Endpoints) == 0 {
+		return cmp.Or(b.Service, "load balancer") + " (no endpoints)"
+	}
+	return cmp.Or(b.Service, "load balancer ("+strconv.Itoa(len(b.Endpoints))+")")
 }

@@ -11,7 +11,7 @@
 //   - await.go: waits until a network exists
 //   - select.go, tables.go, report.go: select objects, and print them as tables and
 //     results
-//   - graph.go, dot.go, svg.go: draw objects as a picture
+//   - graph.go, svg.go: draw objects as a picture
 package hns
 
 import "encoding/json"
