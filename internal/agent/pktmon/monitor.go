@@ -1,11 +1,11 @@
 package pktmon
 
 import (
-	"bytes"
 	"context"
 	"strconv"
 	"strings"
 
+	"github.com/swdt-dev/swdt/internal/format/bounded"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/wire/captureplan"
 )
@@ -20,7 +20,7 @@ type monitor struct {
 }
 
 func (m monitor) run(ctx context.Context, args ...string) (string, error) {
-	var out limited
+	out := bounded.Head{Most: outputLimit}
 	code, err := m.processes.Run(ctx, platform.Command{Path: captureplan.Program, Args: args,
 		Stdout: &out, Stderr: &out})
 	text := strings.ReplaceAll(out.String(), "\x00", "") // some versions print UTF-16, which contains zero bytes
@@ -66,14 +66,4 @@ func nonEmpty(text string) (lines []string) {
 		}
 	}
 	return lines
-}
-
-// limited keeps the beginning of the bytes that are written to it.
-type limited struct{ bytes.Buffer }
-
-func (l *limited) Write(p []byte) (int, error) {
-	if room := outputLimit - l.Len(); room > 0 {
-		l.Buffer.Write(p[:min(room, len(p))])
-	}
-	return len(p), nil
 }

@@ -29,7 +29,7 @@ func startPrinting(ctx context.Context, windows *platform.Platform, plan capture
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	p := &printing{ended: make(chan struct{}), cancel: cancel, args: plan.Start}
-	out := &bounded{file: file, left: plan.MaxText, full: func() { p.full = true; cancel() }}
+	out := &limitedFile{file: file, left: plan.MaxText, full: func() { p.full = true; cancel() }}
 	go func() {
 		defer close(p.ended)
 		defer cancel()
@@ -59,15 +59,15 @@ func (p *printing) result() (string, error) {
 	return "", &captureplan.CommandError{Args: p.args, Code: p.code, Output: "it stopped printing"}
 }
 
-// bounded writes data to a file up to a limit, and drops the rest. When it reaches the limit, it
+// limitedFile writes data to a file up to a limit, and drops the rest. When it reaches the limit, it
 // calls the function `full`.
-type bounded struct {
+type limitedFile struct {
 	file platform.WriteFile
 	left int64
 	full func()
 }
 
-func (b *bounded) Write(data []byte) (int, error) {
+func (b *limitedFile) Write(data []byte) (int, error) {
 	take := data
 	if int64(len(take)) >= b.left {
 		take = take[:b.left]

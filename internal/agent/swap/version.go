@@ -1,13 +1,13 @@
 package swap
 
 import (
-	"bytes"
 	"context"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/agent/internal/hashcache"
+	"github.com/swdt-dev/swdt/internal/format/bounded"
 	"github.com/swdt-dev/swdt/internal/platform"
 )
 
@@ -66,7 +66,7 @@ func versionOf(ctx context.Context, p *platform.Platform, hashes *hashcache.Cach
 	}
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
-	var out limitedBuffer
+	out := bounded.Head{Most: 64 << 10}
 	code, err := p.Processes.Run(ctx, platform.Command{Path: path, Args: []string{"--version"}, Stdout: &out, Stderr: &out})
 	if err != nil || code != 0 {
 		return ""
@@ -87,15 +87,4 @@ func findVersion(output []byte) string {
 		}
 	}
 	return ""
-}
-
-// limitedBuffer keeps the beginning of a program's output.
-type limitedBuffer struct{ bytes.Buffer }
-
-func (b *limitedBuffer) Write(p []byte) (int, error) {
-	const most = 64 << 10
-	if room := most - b.Len(); room > 0 {
-		b.Buffer.Write(p[:min(room, len(p))])
-	}
-	return len(p), nil
 }

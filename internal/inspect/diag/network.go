@@ -1,7 +1,6 @@
 package diag
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/format/bounded"
 	"github.com/swdt-dev/swdt/internal/format/vfp"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
@@ -50,8 +50,8 @@ type connectionRow struct {
 // connections stores the TCP connections from netstat's output, whose numbers and addresses
 // are the same in every language of Windows.
 func connections(ctx context.Context, t *Task) error {
-	var out bytes.Buffer
-	if err := t.run(ctx, []string{"netstat", "-ano", "-p", "TCP"}, &limited{to: &out, left: mostOutput}); err != nil {
+	out := bounded.Head{Most: mostOutput}
+	if err := t.run(ctx, []string{"netstat", "-ano", "-p", "TCP"}, &out); err != nil {
 		return err
 	}
 	var rows []connectionRow
@@ -73,21 +73,6 @@ func connections(ctx context.Context, t *Task) error {
 		}
 		return ui.Table(w, []string{"LOCAL", "REMOTE", "STATE", "PID"}, lines)
 	})
-}
-
-// limited is a writer that passes on the beginning of a text and drops the rest.
-type limited struct {
-	to   io.Writer
-	left int
-}
-
-func (l *limited) Write(data []byte) (int, error) {
-	fits := min(len(data), l.left)
-	l.left -= fits
-	if _, err := l.to.Write(data[:fits]); err != nil {
-		return 0, err
-	}
-	return len(data), nil
 }
 
 type ruleRow struct {
@@ -144,8 +129,8 @@ const (
 // switchPorts stores the list of the virtual filtering platform's ports, and the details of the
 // first mostPorts ports.
 func switchPorts(ctx context.Context, t *Task) error {
-	var list bytes.Buffer
-	if err := t.run(ctx, []string{vfpctrl, "/list-vmswitch-port"}, &limited{to: &list, left: mostOutput}); err != nil {
+	list := bounded.Head{Most: mostOutput}
+	if err := t.run(ctx, []string{vfpctrl, "/list-vmswitch-port"}, &list); err != nil {
 		return err
 	}
 	err := t.write(FileRecord{Path: "vfp/ports.txt", From: "vfpctrl /list-vmswitch-port"}, mostOutput,

@@ -1,16 +1,15 @@
 package doctor
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/format/bounded"
 	"github.com/swdt-dev/swdt/internal/join/preflight"
 	"github.com/swdt-dev/swdt/internal/node/command"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
@@ -21,9 +20,9 @@ import (
 
 // output runs a program on the node, and returns its stdout.
 func (g *gatherer) output(ctx context.Context, program string, args ...string) (string, error) {
-	var out, stderr bytes.Buffer
+	out, stderr := &bounded.Head{Most: maxOutput}, &bounded.Head{Most: maxOutput}
 	code, err := command.Run(ctx, g.Node.Processes, &agentv1.RunCommand{Path: program, Args: args},
-		command.Streams{Stdout: &limited{w: &out}, Stderr: &limited{w: &stderr}})
+		command.Streams{Stdout: out, Stderr: stderr})
 	switch {
 	case errors.Is(err, fault.ErrNotExist):
 		return "", fmt.Errorf("the node has no %s", program)
@@ -38,21 +37,6 @@ func (g *gatherer) output(ctx context.Context, program string, args ...string) (
 
 // maxOutput is the maximum number of bytes of a program's output that are kept.
 const maxOutput = 1 << 20
-
-// limited passes the first maxOutput bytes on to w, and drops the rest.
-type limited struct {
-	w    io.Writer
-	kept int
-}
-
-func (l *limited) Write(p []byte) (int, error) {
-	keep := p[:min(len(p), max(0, maxOutput-l.kept))]
-	l.kept += len(keep)
-	if _, err := l.w.Write(keep); err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
 
 func (g *gatherer) ports(ctx context.Context) error {
 	excluded, err := g.output(ctx, "netsh.exe", "int", "ipv4", "show", "excludedportrange", "protocol=tcp")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/format/bounded"
 	"github.com/swdt-dev/swdt/internal/node/command"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
@@ -288,7 +289,7 @@ func (c Channel) query(ctx context.Context, args []string, each func(Event) erro
 const maxErrorOutput = 4 << 10
 
 func run(ctx context.Context, programs Programs, args []string, out io.Writer) error {
-	var stderr limited
+	stderr := bounded.Head{Most: maxErrorOutput}
 	code, err := command.Run(ctx, programs, &agentv1.RunCommand{Path: "wevtutil.exe", Args: args},
 		command.Streams{Stdout: out, Stderr: &stderr})
 	if err != nil {
@@ -299,12 +300,4 @@ func run(ctx context.Context, programs Programs, args []string, out io.Writer) e
 			Stderr: stderr.String()}
 	}
 	return nil
-}
-
-// limited keeps the first maxErrorOutput bytes.
-type limited struct{ bytes.Buffer }
-
-func (l *limited) Write(p []byte) (int, error) {
-	l.Buffer.Write(p[:min(len(p), max(0, maxErrorOutput-l.Len()))])
-	return len(p), nil
 }

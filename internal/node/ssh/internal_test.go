@@ -107,18 +107,3 @@ func TestTokens(t *testing.T) {
 		}
 	}
 }
-
-func TestTailKeepsTheEnd(t *testing.T) {
-	kept := &tail{limit: 4}
-	for _, s := range []string{"ab", "cdefghijk", "lm", "n"} {
-		switch n, err := kept.Write([]byte(s)); {
-		case n != len(s):
-			t.Fatalf("n is %v, want %v", n, len(s))
-		case err != nil:
-			t.Fatal(err)
-		}
-	}
-	if got := kept.String(); got != "klmn" {
-		t.Errorf("kept %q", got)
-	}
-}

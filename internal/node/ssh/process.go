@@ -1,7 +1,6 @@
 package ssh
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/swdt-dev/swdt/internal/format/bounded"
 	"github.com/swdt-dev/swdt/internal/format/windowstext"
 )
 
@@ -24,7 +24,7 @@ type Process struct {
 	Stdout io.Reader
 
 	session *ssh.Session
-	stderr  *tail
+	stderr  *bounded.Tail
 	done    chan struct{}
 	err     error // the error of session.Wait; valid once done is closed
 }
@@ -32,7 +32,7 @@ type Process struct {
 // Start starts a command, which the machine's login shell parses. ctx bounds the
 // starting only.
 func (c *Client) Start(ctx context.Context, command string) (*Process, error) {
-	p := &Process{stderr: &tail{limit: stderrKept}, done: make(chan struct{})}
+	p := &Process{stderr: &bounded.Tail{Most: stderrKept}, done: make(chan struct{})}
 	session, err := c.open(ctx, func(s *ssh.Session) (err error) {
 		s.Stderr = p.stderr
 		stdin, err := s.StdinPipe()
@@ -131,7 +131,7 @@ func (p *Process) ExitCode(ctx context.Context) (int, error) {
 }
 
 // Stderr returns the last 64 KiB that the command has written to stderr so far.
-func (p *Process) Stderr() string { return p.stderr.String() }
+func (p *Process) Stderr() string { return windowstext.Console(p.stderr.Bytes()) }
 
 // Close ends the command's channel. The command then gets the end of its stdin, and cannot write any more. Windows'
 // sshd does not end it: the job that the command is in ends with the shell (w32-doexec.c, do_exec_windows, and issue
@@ -158,7 +158,7 @@ func (c *Client) Run(ctx context.Context, command string) (Output, error) {
 	}
 	defer p.Close()
 	p.Stdin.Close()
-	stdout := &tail{limit: outputKept}
+	stdout := &bounded.Tail{Most: outputKept}
 	copied := make(chan struct{})
 	go func() {
 		io.Copy(stdout, p.Stdout) // the copy ends with the command; ExitCode reports how the command ended
@@ -173,33 +173,5 @@ func (c *Client) Run(ctx context.Context, command string) (Output, error) {
 	case <-ctx.Done():
 		return Output{}, fmt.Errorf("run %q on %s: %w", command, c.address, ctx.Err())
 	}
-	return Output{Stdout: stdout.String(), Stderr: p.Stderr(), ExitCode: code}, nil
-}
-
-// tail keeps the last bytes written to it.
-type tail struct {
-	mu    sync.Mutex
-	limit int
-	data  []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.data = append(t.data, p...)
-	// Drop large pieces only: dropping at every write would be quadratic.
-	if len(t.data) > 2*t.limit {
-		t.data = bytes.Clone(t.data[len(t.data)-t.limit:])
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	data := t.data
-	if len(data) > t.limit {
-		data = data[len(data)-t.limit:]
-	}
-	return windowstext.Console(data)
+	return Output{Stdout: windowstext.Console(stdout.Bytes()), Stderr: p.Stderr(), ExitCode: code}, nil
 }

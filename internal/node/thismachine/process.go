@@ -1,13 +1,12 @@
 package thismachine
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"os/exec"
-	"sync"
 
+	"github.com/swdt-dev/swdt/internal/format/bounded"
 	"github.com/swdt-dev/swdt/internal/node/carrier"
 )
 
@@ -20,14 +19,14 @@ type process struct {
 	cancel context.CancelFunc
 	stdin  io.WriteCloser
 	stdout *io.PipeReader
-	stderr *tail
+	stderr *bounded.Tail
 	done   chan struct{}
 	err    error // valid once done is closed
 }
 
 func (c *connection) start(program string, args []string) (carrier.Process, error) {
 	ctx, cancel := context.WithCancel(c.ctx)
-	p := &process{cmd: exec.CommandContext(ctx, program, args...), cancel: cancel, stderr: &tail{},
+	p := &process{cmd: exec.CommandContext(ctx, program, args...), cancel: cancel, stderr: &bounded.Tail{Most: stderrKept},
 		done: make(chan struct{})}
 	stdin, err := p.cmd.StdinPipe()
 	if err != nil {
@@ -74,26 +73,4 @@ func (p *process) Close() error {
 	err := p.stdin.Close()
 	p.stdout.Close()
 	return err
-}
-
-// tail keeps the last bytes written to it.
-type tail struct {
-	mu   sync.Mutex
-	data []byte
-}
-
-func (t *tail) Write(data []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.data = append(t.data, data...)
-	if len(t.data) > 2*stderrKept { // dropping at each write would be quadratic
-		t.data = bytes.Clone(t.data[len(t.data)-stderrKept:])
-	}
-	return len(data), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.data[max(0, len(t.data)-stderrKept):])
 }

@@ -1,7 +1,6 @@
 package viapod
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/format/bounded"
 	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/node/carrier"
 )
@@ -111,7 +111,7 @@ func (c *connection) Run(ctx context.Context, program string, args ...string) (c
 // finish reads a program's output until the program ends. A program that prints more than maxOutput is ended: the
 // programs that swdt runs here print a few lines.
 func finish(ctx context.Context, p carrier.Process) (carrier.Output, error) {
-	stdout := &tail{limit: outputKept}
+	stdout := &bounded.Tail{Most: outputKept}
 	copied := make(chan struct{})
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -132,7 +132,7 @@ func finish(ctx context.Context, p carrier.Process) (carrier.Output, error) {
 	case <-ctx.Done():
 		return carrier.Output{}, context.Cause(ctx)
 	}
-	return carrier.Output{Stdout: stdout.String(), Stderr: p.Stderr(), ExitCode: code}, nil
+	return carrier.Output{Stdout: windowstext.Console(stdout.Bytes()), Stderr: p.Stderr(), ExitCode: code}, nil
 }
 
 var errTooMuch = fmt.Errorf("the program in the pod prints more than %d MiB", maxOutput>>20)
@@ -148,7 +148,7 @@ type process struct {
 	stdin  *io.PipeWriter
 	out    *io.PipeWriter // what the program writes
 	stdout *io.PipeReader
-	stderr *tail
+	stderr *bounded.Tail
 
 	done chan struct{}
 	code int
@@ -156,7 +156,7 @@ type process struct {
 }
 
 func newProcess(c *connection, command []string) *process {
-	p := &process{c: c, command: command, stderr: &tail{limit: stderrKept}, done: make(chan struct{})}
+	p := &process{c: c, command: command, stderr: &bounded.Tail{Most: stderrKept}, done: make(chan struct{})}
 	p.ctx, p.cancel = context.WithCancel(c.ctx)
 	p.in, p.stdin = io.Pipe()
 	p.stdout, p.out = io.Pipe()
@@ -187,7 +187,7 @@ func (p *process) Done() <-chan struct{} { return p.done }
 
 // Stderr implements carrier.Process. If the cluster has ended the stream, its reason is the last line.
 func (p *process) Stderr() string {
-	text := p.stderr.String()
+	text := windowstext.Console(p.stderr.Bytes())
 	select {
 	case <-p.done:
 		if p.err != nil {
@@ -221,27 +221,4 @@ func (p *process) Close() error {
 	p.stdin.Close()
 	p.stdout.Close()
 	return nil
-}
-
-// tail keeps the last bytes written to it.
-type tail struct {
-	mu    sync.Mutex
-	limit int
-	data  []byte
-}
-
-func (t *tail) Write(data []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.data = append(t.data, data...)
-	if len(t.data) > 2*t.limit { // dropping at each write would be quadratic
-		t.data = bytes.Clone(t.data[len(t.data)-t.limit:])
-	}
-	return len(data), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return windowstext.Console(t.data[max(0, len(t.data)-t.limit):])
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -13,6 +12,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/swdt-dev/swdt/internal/format/bounded"
 	"github.com/swdt-dev/swdt/internal/wait"
 )
 
@@ -81,31 +81,19 @@ func Open(ctx context.Context, path string) (Binary, error) {
 
 // ask runs the program without a cluster and returns its stdout, at most shortOutput bytes.
 func ask(ctx context.Context, path string, limit time.Duration, args ...string) ([]byte, error) {
-	bounded, cancel := context.WithTimeout(ctx, limit)
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	out, problems := &head{}, &head{}
-	cmd := exec.CommandContext(bounded, path, args...)
+	out, problems := &bounded.Head{Most: shortOutput}, &bounded.Head{Most: shortOutput}
+	cmd := exec.CommandContext(limited, path, args...)
 	cmd.Stdout, cmd.Stderr = out, problems
 	if err := wait.Program(cmd); err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if bounded.Err() != nil {
+		if limited.Err() != nil {
 			return nil, fmt.Errorf("it did not end within %s", limit)
 		}
 		return nil, fmt.Errorf("%w: %.2000q", err, bytes.TrimSpace(append(problems.Bytes(), out.Bytes()...)))
 	}
 	return out.Bytes(), nil
-}
-
-// head keeps the first shortOutput bytes that are written to it, and drops the rest.
-type head struct{ bytes.Buffer }
-
-var _ io.Writer = (*head)(nil)
-
-func (h *head) Write(p []byte) (int, error) {
-	if room := shortOutput - h.Len(); room > 0 {
-		_, _ = h.Buffer.Write(p[:min(room, len(p))])
-	}
-	return len(p), nil
 }

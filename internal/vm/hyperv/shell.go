@@ -16,6 +16,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/swdt-dev/swdt/internal/format/bounded"
 	"github.com/swdt-dev/swdt/internal/format/powershell"
 	"github.com/swdt-dev/swdt/internal/wait"
 )
@@ -130,19 +131,20 @@ func (d *Driver) run(ctx context.Context, action, verb string, with arguments) (
 	if err != nil {
 		return nil, err
 	}
-	bounded, cancel := context.WithTimeout(ctx, scriptLimit)
+	limited, cancel := context.WithTimeout(ctx, scriptLimit)
 	defer cancel()
-	cmd := exec.CommandContext(bounded, program, args...)
-	out, messages := &limited{most: maxOutput}, &limited{most: maxMessage, cut: true}
+	cmd := exec.CommandContext(limited, program, args...)
+	out := &bounded.Head{Most: maxOutput, Refuse: fmt.Errorf("PowerShell prints more than %d bytes", maxOutput)}
+	messages := &bounded.Head{Most: maxMessage}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(inASCII(string(asked))), out, messages
 	err = wait.Program(cmd)
 	switch {
-	case bounded.Err() != nil:
-		return nil, fmt.Errorf("%s: %w", action, context.Cause(bounded))
+	case limited.Err() != nil:
+		return nil, fmt.Errorf("%s: %w", action, context.Cause(limited))
 	case err != nil:
-		return nil, &ScriptError{Action: action, Output: messages.content.String(), Err: err}
+		return nil, &ScriptError{Action: action, Output: messages.String(), Err: err}
 	}
-	return out.content.Bytes(), nil
+	return out.Bytes(), nil
 }
 
 // inASCII escapes all other characters of a JSON document: Windows PowerShell may read its stdin in the code page of the
@@ -159,23 +161,6 @@ func inASCII(document string) string {
 		}
 	}
 	return b.String()
-}
-
-// limited keeps the bytes that are written to it, up to a limit, the field most. If cut is set,
-// limited drops further bytes. If not, a Write with further bytes fails.
-type limited struct {
-	content bytes.Buffer
-	most    int
-	cut     bool
-}
-
-func (l *limited) Write(p []byte) (int, error) {
-	room := l.most - l.content.Len()
-	if len(p) > room && !l.cut {
-		return 0, fmt.Errorf("PowerShell prints more than %d bytes", l.most)
-	}
-	l.content.Write(p[:min(len(p), room)])
-	return len(p), nil
 }
 
 // checkID returns an error unless a text is a GUID, as Hyper-V writes its IDs.

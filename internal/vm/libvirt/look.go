@@ -1,7 +1,6 @@
 package libvirt
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/digitalocean/go-libvirt"
 
+	"github.com/swdt-dev/swdt/internal/format/bounded"
 	"github.com/swdt-dev/swdt/internal/vm"
 	"github.com/swdt-dev/swdt/internal/wait"
 )
@@ -23,9 +23,9 @@ const maxScreen = 64 << 20
 func (d *Driver) Screenshot(ctx context.Context, m vm.Machine, w io.Writer) error {
 	picture, err := running(ctx, m, answerLimit, func(c *client, domain libvirt.Domain, _ record) ([]byte, error) {
 		return firstPicture(ctx, func() ([]byte, error) {
-			var screen limited
+			screen := bounded.Head{Most: maxScreen, Refuse: fmt.Errorf("the screen has more than %d bytes", maxScreen)}
 			_, err := c.DomainScreenshot(domain, &screen, 0, 0)
-			return screen.content.Bytes(), err
+			return screen.Bytes(), err
 		})
 	})
 	if err == nil {
@@ -75,16 +75,6 @@ func converted(sent []byte, failed error) ([]byte, error) {
 		return nil, errors.Join(failed, broken)
 	}
 	return picture, nil
-}
-
-// limited keeps at most maxScreen bytes, and refuses more.
-type limited struct{ content bytes.Buffer }
-
-func (l *limited) Write(p []byte) (int, error) {
-	if l.content.Len()+len(p) > maxScreen {
-		return 0, fmt.Errorf("the screen has more than %d bytes", maxScreen)
-	}
-	return l.content.Write(p)
 }
 
 const (

@@ -1,7 +1,6 @@
 package accel
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/swdt-dev/swdt/internal/format/bounded"
 	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/wait"
 )
@@ -26,27 +26,27 @@ func (p Prober) Try(ctx context.Context, accelerator, cpu string) (string, error
 	if err := os.WriteFile(bios, image(), localfile.Private); err != nil {
 		return "", fmt.Errorf("probe %s: %w", accelerator, err)
 	}
-	bounded, cancel := context.WithTimeout(ctx, probeLimit)
+	limited, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
-	cmd := exec.CommandContext(bounded, p.Program, "-nodefaults", "-no-user-config", "-machine", "q35", "-m", "16",
+	cmd := exec.CommandContext(limited, p.Program, "-nodefaults", "-no-user-config", "-machine", "q35", "-m", "16",
 		"-accel", accelerator, "-cpu", cpu, "-display", "none", "-no-reboot", "-bios", bios,
 		"-device", fmt.Sprintf("isa-debug-exit,iobase=%#x,iosize=0x4", debugExit))
 	cmd.WaitDelay = probeLimit
-	var output tail
+	output := bounded.Tail{Most: maxTail}
 	cmd.Stdout, cmd.Stderr = &output, &output
 	err = wait.Program(cmd)
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("probe %s: %w", accelerator, context.Cause(ctx))
-	case bounded.Err() != nil:
-		return hung(output.line()), nil
+	case limited.Err() != nil:
+		return hung(firstLine(output.String())), nil
 	case errors.As(err, &exit) && exit.ExitCode() == proofExits:
 		return "", nil
 	case errors.As(err, &exit) && !exit.Exited():
-		return strings.TrimSpace("QEMU ended with " + exit.String() + " " + output.line()), nil
+		return strings.TrimSpace("QEMU ended with " + exit.String() + " " + firstLine(output.String())), nil
 	case errors.As(err, &exit):
-		return strings.TrimSpace(fmt.Sprintf("QEMU ended with status %d: %s", exit.ExitCode(), output.line())), nil
+		return strings.TrimSpace(fmt.Sprintf("QEMU ended with status %d: %s", exit.ExitCode(), firstLine(output.String()))), nil
 	case err != nil:
 		return "", fmt.Errorf("start %s: %w", p.Program, err)
 	}
@@ -56,25 +56,10 @@ func (p Prober) Try(ctx context.Context, accelerator, cpu string) (string, error
 // maxTail bounds how much of a program's output is kept, in bytes.
 const maxTail = 8 << 10
 
-// tail keeps the end of an output.
-type tail struct{ bytes.Buffer }
-
-func (t *tail) Write(p []byte) (int, error) {
-	n := len(p)
-	if n > maxTail {
-		p = p[n-maxTail:]
-	}
-	if over := t.Len() + len(p) - maxTail; over > 0 {
-		t.Next(over)
-	}
-	t.Buffer.Write(p)
-	return n, nil
-}
-
-// line returns the first line of the output that is no warning, without QEMU's own name. Later
+// firstLine returns the first line of the output that is no warning, without QEMU's own name. Later
 // lines are consequences of the first.
-func (t *tail) line() string {
-	for line := range strings.Lines(t.String()) {
+func firstLine(output string) string {
+	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)
 		if name, message, found := strings.Cut(line, ": "); found && strings.HasPrefix(name, "qemu") {
 			line = message
