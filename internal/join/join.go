@@ -10,7 +10,7 @@
 //   - prepare.go: the steps before the join itself, also for a machine that becomes an image
 //   - folders.go, binaries.go: folders and programs
 //   - containerdconfig.go, containerd.go, crictl.go, exchange.go: containerd
-//   - surroundings.go, ports.go, roots.go: features, PATH, hosts file, firewall, dynamic ports, root certificates
+//   - setupsteps.go, ports.go, roots.go: features, PATH, hosts file, firewall, dynamic ports, root certificates
 //   - kubelet.go, address.go, recovery.go, kubeletconfig.go: the kubelet service and its configuration
 //   - kubeadm.go, configuration.go, token.go, credentials.go: becoming a node
 //   - ready.go: the Node object
