@@ -44,7 +44,7 @@ const (
 	upSubnet       = "172.30.0.0/16"
 	upGateway      = "172.30.0.1" // this machine, and so the Wine node
 	upControlPlane = "172.30.0.2"
-	upNobody       = "172.30.255.254" // no machine has it
+	upNoMachine    = "172.30.255.254" // no machine has it
 )
 
 // upNode is a Wine node that runs pods, and the files with which `swdt up` makes a cluster for it.
@@ -184,7 +184,7 @@ func (n upNode) smoke(t *testing.T, up []string) {
 	t.Helper()
 	for _, route := range [][]string{
 		{"10.244.0.0/24", "via", upControlPlane}, {"local", "10.244.128.0/17", "dev", "lo"},
-		{"10.96.0.0/16", "via", upNobody},
+		{"10.96.0.0/16", "via", upNoMachine},
 	} {
 		run(t, "ip", append([]string{"route", "add"}, route...)...)
 	}
