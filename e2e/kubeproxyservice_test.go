@@ -85,7 +85,9 @@ func (n proxyNode) hnsStartsAnew(t *testing.T, services int) {
 func (n proxyNode) isRolledBack(t *testing.T, services int) {
 	t.Helper()
 	mark := n.calls(t)
-	ok(t, "rollback", "kube-proxy", "-c", n.config)
+	file := nodeFile(t, credentialsOf(t, n.sandboxInfo), provisioner("kube-proxy", kubeProxyVersion, labKubeProxy(t),
+		`C:\k\kube-proxy.exe`, ""))
+	ok(t, "rollback", "kube-proxy", "-c", file)
 	within(t, 3*time.Minute, kubeProxyVersion+" programs all Services again", func() error {
 		made := n.calls(t).since(mark)["HcnCreateLoadBalancer"]
 		if balancers, _ := n.programmed(t); made != balancers || made < services {
@@ -93,7 +95,7 @@ func (n proxyNode) isRolledBack(t *testing.T, services int) {
 		}
 		return nil
 	})
-	if r := ok(t, "status", "-c", n.config, "-o", "json"); !strings.Contains(r.stdout, `"`+kubeProxyVersion+`"`) {
+	if r := ok(t, "status", "-c", file, "-o", "json"); !strings.Contains(r.stdout, `"`+kubeProxyVersion+`"`) {
 		t.Errorf("the status after a rollback: %s", r.stdout)
 	}
 }
