@@ -39,13 +39,18 @@ func newProxyNode(t testing.TB, kubeProxy string) proxyNode {
 	ok(t, "cp", "-c", n.config, textFile(t, n.kubeconfig(t)), `node:C:\k\kube-proxy.conf`)
 	n.put(t, "", `C:\var\log\kube-proxy\.keep`) // kube-log-runner does not create the folder of its log
 	createService(t, n.config, "kube-proxy", kubeProxyCommand, "depend=", "containerd")
+	n.logsAtFailure(t)
+	return n
+}
+
+// logsAtFailure prints the end of kube-proxy's log if the test fails.
+func (n proxyNode) logsAtFailure(t testing.TB) {
 	t.Cleanup(func() {
 		if t.Failed() {
 			log, err := os.ReadFile(filepath.Join(n.Prefix, "drive_c/var/log/kube-proxy/kube-proxy.log"))
 			t.Logf("the end of kube-proxy's log:\n%s%v", log[max(0, len(log)-20_000):], err)
 		}
 	})
-	return n
 }
 
 const kubeProxyCommand = `C:\k\kube-log-runner.exe --log-file=C:/var/log/kube-proxy/kube-proxy.log ` +
@@ -63,18 +68,18 @@ func labKubeProxy(t testing.TB) string {
 }
 
 // prepareHNS plants what kube-proxy expects of a node: the network of its pods, which a network plugin
-// makes, and a version of HNS that can modify load balancers. HNS counts the calls from now on.
-func (n proxyNode) prepareHNS(t testing.TB) { n.prepareHNSNetwork(t, "cbr0") }
+// makes. HNS counts the calls from now on.
+func (n proxyNode) prepareHNS(t testing.TB) {
+	n.prepareHNSNetwork(t, "cbr0", "1B5C9C50-5B0B-4B7E-8C5C-0C6E2A1F3D44")
+}
 
-// prepareHNSNetwork is prepareHNS for a network of another name.
-func (n proxyNode) prepareHNSNetwork(t testing.TB, network string) {
+// prepareHNSNetwork is prepareHNS for a network of another name and ID.
+func (n proxyNode) prepareHNSNetwork(t testing.TB, network, id string) {
 	t.Helper()
 	for name, content := range map[string]string{
-		"networks/1B5C9C50-5B0B-4B7E-8C5C-0C6E2A1F3D44.json": `{"ID":"1B5C9C50-5B0B-4B7E-8C5C-0C6E2A1F3D44",` +
-			`"Name":"` + network + `","Type":"L2Bridge","SchemaVersion":{"Major":2,"Minor":0},` +
+		"networks/" + id + ".json": `{"ID":"` + id + `","Name":"` + network + `","Type":"L2Bridge","SchemaVersion":{"Major":2,"Minor":0},` +
 			`"Ipams":[{"Type":"Static","Subnets":[{"IpAddressPrefix":"10.244.1.0/24"}]}]}`,
-		"globals/version.json": `{"Major":15,"Minor":5}`,
-		"calls/.keep":          "",
+		"calls/.keep": "",
 	} {
 		path := filepath.Join(n.hns(), name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

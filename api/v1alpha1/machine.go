@@ -20,6 +20,11 @@ const (
 	simulatedDriver = "simulated"
 )
 
+// MachineDrivers returns the names of all VM drivers.
+func MachineDrivers() []string {
+	return []string{DefaultMachineDriver, LibvirtDriver, HypervDriver, simulatedDriver}
+}
+
 // Machine is a virtual machine that swdt makes on your machine for this node
 // (`swdt vm`). Unset: the node is a machine that swdt does not own.
 type Machine struct {

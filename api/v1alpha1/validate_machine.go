@@ -23,7 +23,7 @@ func validateMachine(p *problems, field string, m *Machine) {
 	if m == nil {
 		return
 	}
-	oneOf(p, field+".driver", m.Driver, DefaultMachineDriver, LibvirtDriver, HypervDriver, simulatedDriver)
+	oneOf(p, field+".driver", m.Driver, MachineDrivers()...)
 	if m.Driver == LibvirtDriver {
 		validateLibvirt(p, field, m)
 		return

@@ -50,7 +50,7 @@ func rules() map[string]object {
 				}}},
 				"else": object{"not": object{"anyOf": []any{set("domain"), set("uri")}}}},
 		}},
-		"Machine.driver":      choice("qemu", "libvirt", "hyperv", "simulated"),
+		"Machine.driver":      choice(v1alpha1.MachineDrivers()...),
 		"Machine.domain":      {"pattern": `^[^/]*$`},
 		"Machine.uri":         {"pattern": `^((qemu|test):///[^#]*)?$`},
 		"Machine.cpus":        {"minimum": 0, "maximum": 512},

@@ -10,6 +10,11 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/cluster/cni"
 	"github.com/swdt-dev/swdt/internal/join/podnetwork"
 	"github.com/swdt-dev/swdt/internal/obtain/artifact"
@@ -79,6 +84,36 @@ func TestCalicoUpgradesOnARealAPIServer(t *testing.T) {
 			o.Version = again
 			report, err := podnetwork.Install(ctx, c, o, ui.Discard{})
 			expectUnchanged(t, report, err)
+		}
+		t.Run("schema of "+version, func(t *testing.T) { holdsSchema(ctx, t, c) })
+	}
+}
+
+// holdsSchema checks that the API server takes the Installation by the published schema and rules of its version, without
+// a field that the schema lacks, and that it refuses others: the check is one.
+func holdsSchema(ctx context.Context, t *testing.T, c *cluster.Cluster) {
+	installations := c.Dynamic().Resource(gvr("operator.tigera.io", "v1", "installations"))
+	live, err := installations.Get(ctx, "default", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]struct {
+		value   any
+		path    []string
+		refused bool
+	}{
+		"as it is":           {"HNS", []string{"spec", "calicoNetwork", "windowsDataplane"}, false},
+		"another data plane": {"Foo", []string{"spec", "calicoNetwork", "windowsDataplane"}, true},
+		"an unknown field":   {"HNS", []string{"spec", "calicoNetwork", "windowsDataPlane"}, true},
+	} {
+		o := live.DeepCopy()
+		if err := unstructured.SetNestedField(o.Object, change.value, change.path...); err != nil {
+			t.Fatal(err)
+		}
+		_, err := installations.Update(ctx, o, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll},
+			FieldValidation: metav1.FieldValidationStrict})
+		if refused := apierrors.IsInvalid(err) || apierrors.IsBadRequest(err); refused != change.refused || !refused && err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

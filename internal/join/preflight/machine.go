@@ -112,6 +112,8 @@ func lookAtMemory(f *facts) []finding.Finding {
 		Remedy:   fmt.Sprintf("give the machine %s or more", size(enoughMemory)),
 	}
 	switch {
+	case m.Memory == 0: // unknown: Wine sometimes answers so
+		return nil
 	case m.Memory < minMemory:
 		p.Severity, p.What = finding.Error, "too little memory for Windows, kubelet and containerd"
 	case m.Memory < enoughMemory:

@@ -22,6 +22,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/node/carrier"
 	"github.com/swdt-dev/swdt/internal/node/viapod"
+	"github.com/swdt-dev/swdt/internal/sandbox/hostprocess"
 )
 
 func TestThePodIsWhatARepairNeeds(t *testing.T) {
@@ -49,6 +50,12 @@ func TestThePodIsWhatARepairNeeds(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, pod.Spec); diff != "" {
 		t.Error(diff)
+	}
+	for name, windows := range hostprocess.All() { // also with an image that has no file at all
+		p, err := windows.Start(hostprocess.Image{}, pod.Spec.Containers[0], nil)
+		if err != nil || p.Program != `C:\Windows\System32\cmd.exe` {
+			t.Errorf("%s: the container starts %q, %v", name, p.Program, err)
+		}
 	}
 	wantLabels := map[string]string{"app.kubernetes.io/managed-by": "swdt", "swdt.dev/via": pod.Name}
 	if diff := cmp.Diff(wantLabels, pod.Labels); diff != "" {

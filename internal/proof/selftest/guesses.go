@@ -211,6 +211,9 @@ func Guesses() []Guess {
 		{"while Windows shuts down, OpenSCManager and OpenService fail with 1115 from the beginning of PRESHUTDOWN on",
 			"none: the guardian waits for its end in both cases",
 			"`sc query` in the shutdown script of a group policy", nil},
+		{"the Host Network Service of Server 2022 has version 15.5 or newer, with which kube-proxy changes load balancers in their place",
+			"the Wine sandbox shows kube-proxy changing a load balancer that Windows makes anew",
+			"`Invoke-HnsRequest GET globals/version` with Microsoft's hns.psm1", nil},
 	}
 }
 

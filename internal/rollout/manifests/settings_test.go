@@ -7,9 +7,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/swdt-dev/swdt/internal/rollout/manifests"
+	"github.com/swdt-dev/swdt/internal/sandbox/hostprocess"
 )
 
 // containerOf returns the container of the workload of a kind.
@@ -125,5 +128,20 @@ func TestPortsAndQuota(t *testing.T) {
 	}
 	if !strings.Contains(scopes, `"scopeName":"PriorityClass","values":["system-node-critical"]`) {
 		t.Errorf("the quota is %s", scopes)
+	}
+}
+
+// The container of each node starts the program of its image, wherever the runtime has the root of the image.
+func TestNodesContainerStarts(t *testing.T) {
+	var c corev1.Container
+	object := containerOf(t, manifests.Settings{}, "DaemonSet")
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &c); err != nil {
+		t.Fatal(err)
+	}
+	for name, windows := range hostprocess.All() {
+		p, err := windows.Start(hostprocess.Image{Files: []string{"swdt-node.exe"}}, c, nil)
+		if err != nil || p.Program != p.Root+"swdt-node.exe" {
+			t.Errorf("%s: it starts %q, %v", name, p.Program, err)
+		}
 	}
 }

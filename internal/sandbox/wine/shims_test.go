@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,6 +57,13 @@ func TestHNSAnswersWithTheFilesInThePrefix(t *testing.T) {
 	}
 	if got := ask("GET", "/endpointstats/"+id); got != `{"Success":true,"Output":{"BytesSent":7}}` {
 		t.Errorf("statistics: %s", got)
+	}
+	if got := ask("GET", "/globals/version"); got != `{"Success":true,"Output":{"Major":15,"Minor":5}}` {
+		t.Errorf("its version: %s", got)
+	}
+	plant(t, p, "globals", "version", `{"Major":9,"Minor":3}`)
+	if got := ask("GET", "/globals/version"); got != `{"Success":true,"Output":{"Major":9,"Minor":3}}` {
+		t.Errorf("its planted version: %s", got)
 	}
 	for _, request := range [][]string{{"GET", "/endpoints/none"}, {"POST", "/networks/"}, {"GET", `/../secret`}} {
 		if got := ask(request...); !strings.Contains(got, `"Success":false`) {
@@ -121,6 +129,13 @@ func TestHNSKeepsWhatProgramsMake(t *testing.T) {
 	if got := ask("list", "LoadBalancer", "{}"); got != "[]" {
 		t.Errorf("load balancers after the deletion: %s", got)
 	}
+	network := id(ask("create", "Network", `{"Name":"flannel.4096","Type":"Overlay"}`))
+	if got := ask("list", "Network", filter("Name", "flannel.4096")); got != `["`+network+`"]` {
+		t.Errorf("networks: %s", got)
+	}
+	expectMakers(t, filepath.Join(filepath.Dir(counts), "makers"), "HcnCreateNetwork "+network, "HcnCreateEndpoint "+id(first),
+		"HcnCreateEndpoint "+id(other), "HcnCreateLoadBalancer "+balancer, "HcnModifyLoadBalancer "+balancer,
+		"HcnDeleteLoadBalancer "+balancer)
 	want := map[string]int{"HcnCreateEndpoint": 2, "HcnEnumerateEndpoints": 5, "HcnModifyLoadBalancer": 1,
 		"HcnDeleteLoadBalancer": 1, "HcnQueryLoadBalancerProperties": 2, "HcnCloseLoadBalancer": 2}
 	got := countedCalls(t, counts)
@@ -128,6 +143,29 @@ func TestHNSKeepsWhatProgramsMake(t *testing.T) {
 		if got[function] != number {
 			t.Errorf("%s was counted %d times, want %d", function, got[function], number)
 		}
+	}
+}
+
+// expectMakers checks that the files in the folder have these lines. Processes that run one after the other may have
+// the same PID, and so one file.
+func expectMakers(t *testing.T, folder string, lines ...string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "hnsask-*.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")...)
+	}
+	slices.Sort(got)
+	slices.Sort(lines)
+	if !slices.Equal(got, lines) {
+		t.Errorf("the records of makers are %q, want %q", got, lines)
 	}
 }
 

@@ -5,6 +5,10 @@
 // If the network's configuration names a file in dnsFile, and has the capability dns, the plugin
 // writes the pod's name servers and search domains to that file, in the form of resolv.conf. A test
 // mounts the file, so that programs under Wine use them. Only one pod at a time can have names.
+//
+// If the network's configuration names an HNS network in hnsNetwork, the plugin makes an endpoint in it for each pod, with
+// the name, the address and the MAC address that win-overlay gives it (containernetworking/plugins v1.9.1,
+// plugins/main/windows/win-overlay and pkg/hns/endpoint_windows.go), and removes it with the pod.
 package main
 
 import (
@@ -13,6 +17,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"net/netip"
 	"os"
 	"strings"
 )
@@ -20,6 +25,7 @@ import (
 type config struct {
 	CNIVersion    string `json:"cniVersion"`
 	DNSFile       string `json:"dnsFile"`
+	HNSNetwork    string `json:"hnsNetwork"`
 	Prefix        string `json:"prefix"` // the first two bytes of addresses; "": 10.244
 	RuntimeConfig struct {
 		DNS dns `json:"dns"`
@@ -67,10 +73,15 @@ func run(command string, stdin io.Reader) (any, error) {
 	case "VERSION":
 		return map[string]any{"cniVersion": c.CNIVersion, "supportedVersions": []string{"0.3.0", "0.3.1",
 			"0.4.0", "1.0.0"}}, nil
-	case "DEL", "CHECK", "GC", "STATUS":
+	case "DEL":
+		return nil, c.removeEndpoint()
+	case "CHECK", "GC", "STATUS":
 		return nil, nil
 	case "ADD":
 		if err := c.writeDNS(); err != nil {
+			return nil, err
+		}
+		if err := c.makeEndpoint(); err != nil {
 			return nil, err
 		}
 		return added(c), nil
@@ -100,14 +111,20 @@ func (c config) writeDNS() error {
 	return nil
 }
 
-// added returns the result of ADD. The address is computed from the pod's ID, so the plugin does
-// not have to store addresses. Nodes with Linux have the lower half of the range.
-func added(c config) any {
+// podAddress returns the address of a pod, which is computed from the pod's ID, so the plugin does not have to store
+// addresses. Nodes with Linux have the lower half of the range.
+func (c config) podAddress() netip.Addr {
 	pod := fnv.New32a()
 	pod.Write([]byte(os.Getenv("CNI_CONTAINERID")))
 	number := pod.Sum32()
-	prefix := cmp.Or(c.Prefix, "10.244")
-	ip := address{Address: fmt.Sprintf("%s.%d.%d/16", prefix, 128|number>>8&0x7f, 2+number%250), Gateway: prefix + ".0.1"}
+	return netip.MustParseAddr(fmt.Sprintf("%s.%d.%d", c.prefix(), 128|number>>8&0x7f, 2+number%250))
+}
+
+func (c config) prefix() string { return cmp.Or(c.Prefix, "10.244") }
+
+// added returns the result of ADD.
+func added(c config) any {
+	ip := address{Address: c.podAddress().String() + "/16", Gateway: c.prefix() + ".0.1"}
 	if c.CNIVersion < "1.0.0" {
 		ip.Version = "4"
 	}

@@ -1,4 +1,8 @@
-/* calls.h: each call of HNS is counted and delayed, if a file or folder asks for it:
+/* calls.h: each object of HNS has a record of the process that made it, and each call
+ * of HNS is counted and delayed, if a file or folder asks for it:
+ *
+ *   C:\ProgramData\swdt-hns\makers\  PROGRAM-PID.txt, with a line "FUNCTION ID" for each
+ *                                      object that this process has made, changed or deleted
  *
  *   C:\ProgramData\swdt-hns\delay.txt  two numbers: how many microseconds a call
  *                                      that reads takes, and one that writes
@@ -6,7 +10,7 @@
  *                                      PROGRAM-PID.txt there, with a line "FUNCTION COUNT"
  *                                      for each function that it has called
  *
- * Both are looked for at the first call of a process. The file of counts is mapped
+ * The last two are looked for at the first call of a process. The file of counts is mapped
  * into memory, so it is up to date at any time, and stays when the process is killed. */
 #include <winternl.h>
 
@@ -31,14 +35,40 @@ static void read_delays(void)
     free(text.bytes);
 }
 
-static void map_counts(void)
+/* The path of the file that this process has in a folder: PROGRAM-PID.txt. */
+static void path_of_process(wchar_t *path, const wchar_t *folder)
 {
-    wchar_t path[HNS_PATH], program[MAX_PATH];
+    wchar_t program[MAX_PATH];
     const wchar_t *name;
-    HANDLE file, mapping;
     GetModuleFileNameW(NULL, program, MAX_PATH);
     name = wcsrchr(program, L'\\') ? wcsrchr(program, L'\\') + 1 : program;
-    swprintf(path, HNS_PATH, HNS_FOLDER L"\\calls\\%.*ls-%lu.txt", (int)wcscspn(name, L"."), name, GetCurrentProcessId());
+    swprintf(path, HNS_PATH, HNS_FOLDER L"\\%ls\\%.*ls-%lu.txt", folder, (int)wcscspn(name, L"."), name, GetCurrentProcessId());
+}
+
+/* Records that this process has made, changed or deleted an object. */
+static void record(const char *function, const wchar_t *id)
+{
+    wchar_t path[HNS_PATH];
+    char line[128];
+    DWORD written;
+    HANDLE file;
+    CreateDirectoryW(HNS_FOLDER, NULL);
+    CreateDirectoryW(HNS_FOLDER L"\\makers", NULL);
+    path_of_process(path, L"makers");
+    file = CreateFileW(path, FILE_APPEND_DATA, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, OPEN_ALWAYS, 0,
+                       NULL);
+    if (file == INVALID_HANDLE_VALUE)
+        return;
+    snprintf(line, sizeof line, "%s %ls\n", function, id);
+    WriteFile(file, line, strlen(line), &written, NULL);
+    CloseHandle(file);
+}
+
+static void map_counts(void)
+{
+    wchar_t path[HNS_PATH];
+    HANDLE file, mapping;
+    path_of_process(path, L"calls");
     file = CreateFileW(path, GENERIC_READ | GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL,
                        OPEN_ALWAYS, 0, NULL);
     if (file == INVALID_HANDLE_VALUE) /* there is no folder */

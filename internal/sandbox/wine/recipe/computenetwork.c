@@ -1,6 +1,7 @@
 /* computenetwork.dll: the new interface of Windows' Host Network Service, which
  * says what networks, endpoints, namespaces and load balancers there are, and
- * makes them: a container runtime makes a namespace for each pod, and kube-proxy
+ * makes them: the pod network's program makes a network, its CNI plug-in an endpoint for
+ * each pod, a container runtime a namespace for each pod, and kube-proxy
  * makes endpoints and load balancers. What is made has the settings that it was
  * made with, and no traffic flows through it. See hns.h for the files in which
  * all programs on the node find it, and calls.h for counts and delays.
@@ -181,7 +182,8 @@ static BOOL write_object(const wchar_t *kind, const wchar_t *id, const wchar_t *
 }
 
 /* Makes an object. One for which the caller has no ID gets one. */
-static HRESULT create(const wchar_t *kind, const GUID *wanted, const wchar_t *settings, void **handle, wchar_t **error)
+static HRESULT create(const char *function, const wchar_t *kind, const GUID *wanted, const wchar_t *settings, void **handle,
+                      wchar_t **error)
 {
     static const GUID none;
     GUID id = wanted ? *wanted : none;
@@ -193,26 +195,33 @@ static HRESULT create(const wchar_t *kind, const GUID *wanted, const wchar_t *se
     id_of(text, &id);
     if (exists(kind, text) || !write_object(kind, text, settings))
         return E_FAIL;
+    record(function, text);
     return open(kind, &id, handle, error);
 }
 
-static HRESULT modify(OBJECT *object, const wchar_t *settings, wchar_t **error)
+static HRESULT modify(const char *function, OBJECT *object, const wchar_t *settings, wchar_t **error)
 {
     if (error)
         *error = NULL;
     if (!exists(object->kind, object->id))
         return not_found(object->kind);
-    return write_object(object->kind, object->id, settings) ? S_OK : E_FAIL;
+    if (!write_object(object->kind, object->id, settings))
+        return E_FAIL;
+    record(function, object->id);
+    return S_OK;
 }
 
-static HRESULT remove_object(const wchar_t *kind, const GUID *id, wchar_t **error)
+static HRESULT remove_object(const char *function, const wchar_t *kind, const GUID *id, wchar_t **error)
 {
     wchar_t path[HNS_PATH], text[40];
     if (error)
         *error = NULL;
     id_of(text, id);
     path_of(path, kind, text);
-    return DeleteFileW(path) ? S_OK : not_found(kind);
+    if (!DeleteFileW(path))
+        return not_found(kind);
+    record(function, text);
+    return S_OK;
 }
 
 #define EXPORT __declspec(dllexport) HRESULT WINAPI
@@ -226,9 +235,16 @@ static HRESULT remove_object(const wchar_t *kind, const GUID *id, wchar_t **erro
     EXPORT HcnClose##name(void *handle) { called("HcnClose" #name, FALSE); free(handle); return S_OK; }
 #define DELETE_(name, folder) \
     EXPORT HcnDelete##name(const GUID *id, wchar_t **error) \
-    { called("HcnDelete" #name, TRUE); return remove_object(folder, id, error); }
+    { called("HcnDelete" #name, TRUE); return remove_object("HcnDelete" #name, folder, id, error); }
 
 READ(Network, Networks, L"networks")
+
+EXPORT HcnCreateNetwork(const GUID *id, const wchar_t *settings, void **handle, wchar_t **error)
+{
+    called("HcnCreateNetwork", TRUE);
+    return create("HcnCreateNetwork", L"networks", id, settings, handle, error);
+}
+
 EXPORT HcnModifyNetwork(void *handle, const wchar_t *settings, wchar_t **error) { return HNS_NOT_SUPPORTED; }
 DELETE_(Network, L"networks")
 
@@ -240,7 +256,7 @@ EXPORT HcnModifyEndpoint(void *handle, const wchar_t *settings, wchar_t **error)
 EXPORT HcnCreateEndpoint(void *network, const GUID *id, const wchar_t *settings, void **handle, wchar_t **error)
 {
     called("HcnCreateEndpoint", TRUE);
-    return create(L"endpoints", id, settings, handle, error);
+    return create("HcnCreateEndpoint", L"endpoints", id, settings, handle, error);
 }
 
 READ(LoadBalancer, LoadBalancers, L"loadbalancers")
@@ -249,13 +265,13 @@ DELETE_(LoadBalancer, L"loadbalancers")
 EXPORT HcnCreateLoadBalancer(const GUID *id, const wchar_t *settings, void **handle, wchar_t **error)
 {
     called("HcnCreateLoadBalancer", TRUE);
-    return create(L"loadbalancers", id, settings, handle, error);
+    return create("HcnCreateLoadBalancer", L"loadbalancers", id, settings, handle, error);
 }
 
 EXPORT HcnModifyLoadBalancer(void *handle, const wchar_t *settings, wchar_t **error)
 {
     called("HcnModifyLoadBalancer", TRUE);
-    return modify(handle, settings, error);
+    return modify("HcnModifyLoadBalancer", handle, settings, error);
 }
 
 READ(Namespace, Namespaces, L"namespaces")
@@ -266,6 +282,6 @@ EXPORT HcnModifyNamespace(void *handle, const wchar_t *settings, wchar_t **error
 EXPORT HcnCreateNamespace(const GUID *id, const wchar_t *settings, void **handle, wchar_t **error)
 {
     called("HcnCreateNamespace", TRUE);
-    return create(L"namespaces", id, L"{\"NamespaceId\":1,\"Type\":\"Host\",\"SchemaVersion\":{\"Major\":2,\"Minor\":0}}",
+    return create("HcnCreateNamespace", L"namespaces", id, L"{\"NamespaceId\":1,\"Type\":\"Host\",\"SchemaVersion\":{\"Major\":2,\"Minor\":0}}",
                   handle, error);
 }

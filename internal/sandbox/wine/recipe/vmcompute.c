@@ -7,6 +7,9 @@
 #include "hns.h"
 
 #define SYSTEMS L"systems"
+/* The version of HNS, unless a file names another one. It is the first in which clients change load balancers in their
+ * place (hnslib v0.1.2, hcn/hcnglobals.go); that Server 2022 has it is a guess: docs/guesses.md. */
+#define HNS_VERSION "{\"Major\":15,\"Minor\":5}"
 /* The codes of this DLL, after hcsshim's internal/hcs/errors.go. Those of computecore.dll begin with 0x8. */
 #define HCS_NOT_FOUND ((HRESULT)0xC037010E)
 #define HCS_STOPPED ((HRESULT)0xC0370110)
@@ -25,8 +28,14 @@ static BOOL answer(TEXT_ *output, const wchar_t *method, const wchar_t *path)
     wcsncpy(kind, path, length);
     kind[length] = 0;
     id = path + length + wcsspn(path + length, L"/");
-    if (*id)
-        return add_object(output, kind, id);
+    if (*id) {
+        if (add_object(output, kind, id))
+            return TRUE;
+        if (lstrcmpiW(kind, L"globals") != 0 || lstrcmpiW(id, L"version") != 0)
+            return FALSE;
+        add_string(output, HNS_VERSION);
+        return TRUE;
+    }
     add_list(output, kind, FALSE, NULL, NULL);
     return TRUE;
 }
