@@ -13,6 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/hns"
 	"github.com/swdt-dev/swdt/internal/inspect/logs"
 	"github.com/swdt-dev/swdt/internal/inspect/owners"
+	"github.com/swdt-dev/swdt/internal/inspect/programmed"
 	"github.com/swdt-dev/swdt/internal/inspect/services"
 	"github.com/swdt-dev/swdt/internal/inspect/stats/monitor"
 	"github.com/swdt-dev/swdt/internal/inspect/stats/report"
@@ -160,9 +161,10 @@ func outputs() map[string]output {
 		"vm image remove":     {document: golden.Removed{}},
 		"image bake":          {document: bake.Report{}},
 
-		"network install": {document: podnetwork.Report{}},
-		"network status":  {document: podnetwork.Status{}},
-		"network remove":  {document: podnetwork.Report{}},
+		"network install":  {document: podnetwork.Report{}},
+		"network status":   {document: podnetwork.Status{}},
+		"network services": {document: programmed.Report{}, wide: true},
+		"network remove":   {document: podnetwork.Report{}},
 
 		"e2e":         {document: verdict.Report{}, wide: true, modes: []mode{{flags: "--dry-run", document: trial.Plan{}}}},
 		"e2e list":    {document: trial.Plan{}, wide: true},

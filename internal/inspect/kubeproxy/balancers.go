@@ -237,30 +237,33 @@ func (l *comparison) judge(w wanted, b *hns.LoadBalancer, d difference) {
 	if d.target && len(w.targets) > 0 {
 		f := newFinding(Target, finding.Error, "the load balancer leads to port %d, and the backends listen on %s",
 			b.Ports[0].Internal, joined(w.targets)).about(w).of(loadBalancer, b.ID)
-		f.Affected, f.Remedy = w.affected(l.node), removeAndTouch
+		f.Affected, f.Remedy = w.affected(l.node), w.removeAndTouch()
 		l.add(f)
 	}
 	if len(d.flags) > 0 {
 		f := newFinding(Flags, finding.Error, "the load balancer has other flags than kube-proxy sets: %s",
 			strings.Join(d.flags, ", ")).about(w).of(loadBalancer, b.ID)
-		f.Affected, f.Remedy = w.affected(l.node), removeAndTouch
+		f.Affected, f.Remedy = w.affected(l.node), w.removeAndTouch()
 		f.Evidence = "kube-proxy compares no flags, so it keeps the load balancer"
 		l.add(f)
 	}
 	if may := l.sourceVIPs(w); may != nil && !slices.Contains(may, parseAddr(b.SourceVIP)) {
 		f := newFinding(SourceVIP, finding.Error, "the load balancer has the source address %s, and should have %s",
 			shown(orNone(b.SourceVIP)), may[0]).about(w).of(loadBalancer, b.ID)
-		f.Affected, f.Remedy = "clients on this node that connect to backends on other nodes", removeAndTouch
+		f.Affected, f.Remedy = "clients on this node that connect to backends on other nodes", w.removeAndTouch()
 		l.add(f)
 	}
 }
 
-const (
-	touch = "make kube-proxy program the Service again: `kubectl annotate service -n NAMESPACE NAME winProxyOptimization=enabled " +
-		"--overwrite`, and remove the annotation later; if that does not help, restart kube-proxy, which removes all load balancers of " +
-		"the node for seconds to minutes"
-	removeAndTouch = "remove the load balancer, and then " + touch
-)
+// touch is how kube-proxy is made to program a Service again: only a change of the annotation's meaning is one for it
+// (proxier.go, newServiceInfo and serviceMapChange).
+func (w wanted) touch() string {
+	on := fmt.Sprintf("kubectl annotate service -n %s %s winProxyOptimization", w.service.Namespace, w.service.Name)
+	return "make kube-proxy program the Service again, which breaks its connections on all Windows nodes: `" + on + "=disabled`, then `" +
+		on + "-`; if that does not help, restart kube-proxy, which removes all load balancers of the node for seconds to minutes"
+}
+
+func (w wanted) removeAndTouch() string { return "remove the load balancer, and then " + w.touch() }
 
 func (l *comparison) missing(w wanted) Finding {
 	f := newFinding(Missing, finding.Error, "HNS has no load balancer for it, and the Service has %s",
@@ -268,7 +271,7 @@ func (l *comparison) missing(w wanted) Finding {
 	addresses := addressesOf(w.need)
 	f.Lacks, f.LacksCount = listed(addresses), len(addresses)
 	f.Evidence = "backends: " + some(f.Lacks, f.LacksCount)
-	f.Affected, f.Remedy = w.affected(l.node), touch
+	f.Affected, f.Remedy = w.affected(l.node), w.touch()
 	return f
 }
 
@@ -278,7 +281,7 @@ func (l *comparison) noBackend(w wanted, b *hns.LoadBalancer) Finding {
 	d := l.differs(w, b)
 	f = f.withBackends(d)
 	f.Evidence = l.goesTo(d)
-	f.Affected, f.Remedy = w.affected(l.node)+", which are led to pods that are not the Service's", removeAndTouch
+	f.Affected, f.Remedy = w.affected(l.node)+", which are led to pods that are not the Service's", w.removeAndTouch()
 	return f
 }
 
@@ -288,7 +291,7 @@ func (l *comparison) doubled(w wanted, b, best *hns.LoadBalancer) Finding {
 	f = f.withBackends(d)
 	f.Evidence = l.goesTo(d)
 	f.Affected = w.affected(l.node) + ", which reach either of them"
-	f.Remedy = "remove this load balancer, and then " + touch
+	f.Remedy = "remove this load balancer, and then " + w.touch()
 	return f
 }
 
@@ -304,7 +307,7 @@ func (l *comparison) backendsFinding(w wanted, b *hns.LoadBalancer, d difference
 	add(len(d.dead), "names %s that does not exist", "endpoint")
 	f := newFinding(Backends, finding.Error, "the load balancer %s", strings.Join(parts, ", ")).about(w).of(loadBalancer, b.ID).withBackends(d)
 	f.Evidence = l.goesTo(d)
-	f.Affected, f.Remedy = w.affected(l.node), touch
+	f.Affected, f.Remedy = w.affected(l.node), w.touch()
 	return f
 }
 

@@ -33,6 +33,8 @@ const (
 	LostPod     Kind = "lostPod"     // a pod of this node has no endpoint of its own
 	Provider    Kind = "provider"    // a remote endpoint leads to another node
 	NoNetwork   Kind = "noNetwork"   // HNS has no network of kube-proxy's
+	NoProxy     Kind = "noProxy"     // no kube-proxy runs on the node
+	Syncing     Kind = "syncing"     // kube-proxy does not finish its synchronization
 )
 
 // maxListed bounds the addresses that a finding lists of each sort.
@@ -40,8 +42,8 @@ const maxListed = 8
 
 // Finding is a difference between a node's HNS and the Services of the cluster.
 type Finding struct {
-	Kind     Kind             `json:"kind"`
-	Severity finding.Severity `json:"severity"`
+	finding.Finding
+	Kind Kind `json:"kind"`
 	// Service, Port and Use are empty if the object is of no Service. Port is the name of the port.
 	Service string `json:"service"`
 	Port    string `json:"port"`
@@ -59,11 +61,8 @@ type Finding struct {
 	LacksCount int      `json:"lacksCount"`
 	ExtraCount int      `json:"extraCount"`
 	DeadCount  int      `json:"deadCount"`
-	What       string   `json:"what"`
-	Evidence   string   `json:"evidence"`
 	Affected   string   `json:"affected"` // the clients that notice it
-	Remedy     string   `json:"remedy"`
-	Defects    []Defect `json:"defects"` // known ones that have this form
+	Defects    []Defect `json:"defects"`  // known ones that have this form
 }
 
 // Key identifies the difference: two looks that find the same have the same key.
@@ -72,9 +71,16 @@ func (f Finding) Key() string {
 		f.DeadCount, f.Lacks, f.Extra, f.Dead)
 }
 
+// OfNode returns a finding about kube-proxy itself.
+func OfNode(kind Kind, remedy, evidence, format string, args ...any) Finding {
+	f := newFinding(kind, finding.Error, format, args...)
+	f.Evidence, f.Remedy, f.Affected = shown(evidence), remedy, "all clients on this node"
+	return f
+}
+
 // newFinding returns a finding without evidence. Its text may have parts of HNS's answer, so it is one bounded line.
 func newFinding(kind Kind, severity finding.Severity, format string, args ...any) Finding {
-	return Finding{Kind: kind, Severity: severity, What: fmt.Sprintf(format, args...), Lacks: []string{}, Extra: []string{},
+	return Finding{Finding: finding.New("", format, args...).As(severity), Kind: kind, Lacks: []string{}, Extra: []string{},
 		Dead: []string{}, Defects: []Defect{}}
 }
 

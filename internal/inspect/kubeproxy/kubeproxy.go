@@ -84,3 +84,6 @@ func sloppy(text string) netip.Addr {
 	}
 	return a
 }
+
+// DefaultMetricsURL is where kube-proxy serves its metrics by default, on the node itself; its configuration is beside them.
+const DefaultMetricsURL = "http://127.0.0.1:10249/metrics"
