@@ -54,7 +54,7 @@ The exit code is 5 if a node has an error or a warning.`,
 	})
 	o.cluster.addFlags(cmd)
 	flags := cmd.Flags()
-	flags.DurationVar(&o.look.Settle, "settle", programmed.DefaultSettle, "`time` between two looks at a node")
+	flags.DurationVar(&o.look.Settle, "interval", programmed.DefaultSettle, "`time` between two looks at a node")
 	flags.DurationVar(&o.look.Wait, waitTimeout, programmed.DefaultWait, "how long to wait until kube-proxy has synchronized")
 	flags.StringVar(&o.look.MetricsURL, "metrics-url", scale.DefaultMetricsURL, "`URL` of the proxy's metrics, on the node")
 	return cmd
@@ -69,7 +69,7 @@ func (o *networkServicesOptions) validate() error {
 	}
 	switch {
 	case o.look.Settle < time.Second:
-		return usagef("--settle %s: use at least 1s, the time between two synchronizations of kube-proxy", o.look.Settle)
+		return usagef("--interval %s: use at least 1s, the time between two synchronizations of kube-proxy", o.look.Settle)
 	case o.look.Wait <= 0:
 		return usagef("--%s %s: use a positive time, such as 1m", waitTimeout, o.look.Wait)
 	}

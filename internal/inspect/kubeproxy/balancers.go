@@ -31,7 +31,7 @@ func (l *comparison) balancers() (count int) {
 		if !ok {
 			continue
 		}
-		if len(w.need) > 0 || w.rooted != nil {
+		if !w.either && (len(w.need) > 0 || w.rooted != nil) {
 			count++
 		}
 		l.compare(w)
@@ -258,9 +258,10 @@ func (l *comparison) judge(w wanted, b *hns.LoadBalancer, d difference) {
 // touch is how kube-proxy is made to program a Service again: only a change of the annotation's meaning is one for it
 // (proxier.go, newServiceInfo and serviceMapChange).
 func (w wanted) touch() string {
-	on := fmt.Sprintf("kubectl annotate service -n %s %s winProxyOptimization", w.service.Namespace, w.service.Name)
-	return "make kube-proxy program the Service again, which breaks its connections on all Windows nodes: `" + on + "=disabled`, then `" +
-		on + "-`; if that does not help, restart kube-proxy, which removes all load balancers of the node for seconds to minutes"
+	return fmt.Sprintf("make kube-proxy program the Service again, which breaks its connections on all Windows nodes: "+
+		"`kubectl annotate service -n %[1]s %[2]s winProxyOptimization=disabled`, then `kubectl annotate service -n %[1]s %[2]s "+
+		"winProxyOptimization-`; if that does not help, restart kube-proxy, which removes all load balancers of the node for seconds "+
+		"to minutes", w.service.Namespace, w.service.Name)
 }
 
 func (w wanted) removeAndTouch() string { return "remove the load balancer, and then " + w.touch() }
