@@ -12,8 +12,8 @@ import (
 
 // balancers compares the load balancers of all Services, and returns how many they need.
 func (l *comparison) balancers() (count int) {
-	claims := map[front][]wanted{}
-	var order []front
+	claims := map[Front][]wanted{}
+	var order []Front
 	for _, p := range l.ports {
 		if !l.programs(p.family) {
 			continue
@@ -42,7 +42,7 @@ func (l *comparison) balancers() (count int) {
 // claim returns the load balancer that is wanted at a front end. If two Services claim it with different backends, HNS can
 // only have that of one, and which of them is chance: claim reports it and returns false. The same Service may claim it
 // twice, such as by an external address that is also an ingress address: kube-proxy then makes the first one only.
-func (l *comparison) claim(at front, all []wanted) (wanted, bool) {
+func (l *comparison) claim(at Front, all []wanted) (wanted, bool) {
 	var need []wanted
 	for _, w := range all {
 		if len(w.need) > 0 || w.rooted != nil || w.either {
@@ -85,14 +85,14 @@ func (l *comparison) mixed(p *servicePort) {
 	if len(ports) > 1 {
 		f := newFinding(MixedPorts, finding.Warning,
 			"the backends of port %d of Service %s have the ports %s, and HNS leads all connections to one of them", p.external,
-			p.service, strings.Join(ports, ", ")).about(wanted{servicePort: p, use: ClusterIP, at: front{p.protocol, p.family, p.vip, p.external}})
+			p.service, strings.Join(ports, ", ")).about(wanted{servicePort: p, use: ClusterIP, at: Front{p.protocol, p.family, p.vip, p.external}})
 		f.Affected = "clients on this node whose connection goes to a backend with another port"
 		f.Remedy = "give all pods of the Service the same port for this target port"
 		l.add(f)
 	}
 	if fall.nonServing && len(p.ingressIPs) > 0 && p.externalLocal && slices.ContainsFunc(all, func(b backend) bool { return b.node != l.Node }) {
 		f := newFinding(Unready, finding.Warning, "no backend of Service %s on this node serves, so kube-proxy uses all pods of the "+
-			"Service for its cluster IP, ready or not", p.service).about(wanted{servicePort: p, use: ClusterIP, at: front{p.protocol, p.family, p.vip, p.external}})
+			"Service for its cluster IP, ready or not", p.service).about(wanted{servicePort: p, use: ClusterIP, at: Front{p.protocol, p.family, p.vip, p.external}})
 		f.Affected = "clients on this node, whose connections may go to pods that are not ready"
 		f.Remedy = "set externalTrafficPolicy to Cluster, or run a pod of the Service on this node"
 		l.add(f)
@@ -375,7 +375,7 @@ func (l *comparison) orphans() {
 			l.add(f)
 			continue
 		}
-		at, ok := frontOf(*b)
+		at, ok := FrontOf(*b)
 		if !ok || !l.made(b) {
 			f := newFinding(Foreign, finding.Info, "a load balancer was not made by kube-proxy").of(loadBalancer, b.ID)
 			f.Evidence = shown(strings.Join(b.VIPs, ", "))
@@ -383,7 +383,7 @@ func (l *comparison) orphans() {
 			l.add(f)
 			continue
 		}
-		if !l.programs(at.family) {
+		if !l.programs(at.Family) {
 			continue
 		}
 		f := newFinding(Stale, finding.Error, "no Service has this address and port, and HNS has a load balancer for it").of(loadBalancer, b.ID)
@@ -392,7 +392,7 @@ func (l *comparison) orphans() {
 		f = f.withBackends(d)
 		f.Evidence = l.goesTo(d)
 		f.Affected = "clients on this node that connect to " + at.String()
-		if !at.vip.IsValid() {
+		if !at.VIP.IsValid() {
 			f.Affected = "programs on this node that need the port, and Services that get it as their node port"
 		}
 		f.Remedy = "remove the load balancer; if kube-proxy fails to make another one afterwards, restart kube-proxy"

@@ -37,6 +37,28 @@ const (
 	Syncing     Kind = "syncing"     // kube-proxy does not finish its synchronization
 )
 
+// Kinds returns all kinds in the order above.
+func Kinds() []Kind {
+	return []Kind{Missing, Stale, Doubled, Backends, Target, Flags, SourceVIP, Conflict, MixedPorts, Unready, NoPorts, Foreign,
+		StaleRemote, RemoteTwin, LostPod, Provider, NoNetwork, NoProxy, Syncing}
+}
+
+// Words describes a kind.
+func (k Kind) Words() string {
+	return map[Kind]string{
+		Missing: "HNS has no load balancer for a Service with backends", Stale: "HNS has a load balancer that no Service needs",
+		Doubled: "HNS has two objects for one address", Backends: "a load balancer has other backends than its Service",
+		Target: "a load balancer leads to another port", Flags: "a load balancer has other flags than kube-proxy sets",
+		SourceVIP: "a load balancer has another source address", Conflict: "two Services claim one address and port",
+		MixedPorts: "the backends of a Service have different ports", Unready: "kube-proxy uses pods that are not ready",
+		NoPorts: "a load balancer has no port", Foreign: "a load balancer was not made by kube-proxy",
+		StaleRemote: "a remote endpoint has an address that no Service uses",
+		RemoteTwin:  "a remote endpoint has the address of a pod of this node", LostPod: "a pod of this node has no endpoint in HNS",
+		Provider: "a remote endpoint leads to another node", NoNetwork: "HNS lacks the network of kube-proxy",
+		NoProxy: "no kube-proxy runs", Syncing: "kube-proxy does not finish its synchronization",
+	}[k]
+}
+
 // maxListed bounds the addresses that a finding lists of each sort.
 const maxListed = 8
 

@@ -19,27 +19,27 @@ type node struct {
 	network   string                         // ID
 	endpoints map[string]*hns.Endpoint       // by ID, of all networks
 	at        map[netip.Addr][]*hns.Endpoint // of kube-proxy's network, in the order of the listing
-	fronts    map[front][]*hns.LoadBalancer
+	fronts    map[Front][]*hns.LoadBalancer
 	used      map[string]bool // IDs of the endpoints that a load balancer names
 	balancers []hns.LoadBalancer
 	// root is the endpoint to which health checks are forwarded; nil if they are not.
 	root *hns.Endpoint
 }
 
-// front is the address and port at which a load balancer takes connections. A node port has no address, but a family.
-type front struct {
-	protocol string
-	family   corev1.IPFamily
-	vip      netip.Addr
-	port     uint16
+// Front is the address and port at which a load balancer takes connections. A node port has no address, but a family.
+type Front struct {
+	Protocol string // in lower case
+	Family   corev1.IPFamily
+	VIP      netip.Addr
+	Port     uint16
 }
 
 // String returns ADDRESS:PORT/PROTOCOL, or node port PORT/PROTOCOL.
-func (f front) String() string {
-	if !f.vip.IsValid() {
-		return fmt.Sprintf("node port %d/%s (%s)", f.port, f.protocol, f.family)
+func (f Front) String() string {
+	if !f.VIP.IsValid() {
+		return fmt.Sprintf("node port %d/%s (%s)", f.Port, f.Protocol, f.Family)
 	}
-	return netip.AddrPortFrom(f.vip, f.port).String() + "/" + f.protocol
+	return netip.AddrPortFrom(f.VIP, f.Port).String() + "/" + f.Protocol
 }
 
 // remoteSubnet is a part of an overlay network that is on another node.
@@ -52,7 +52,7 @@ type remoteSubnet struct {
 func newNode(s Settings, state hns.State) (*node, bool) {
 	n := &node{Settings: s, endpoints: make(map[string]*hns.Endpoint, len(state.Endpoints)),
 		at:     make(map[netip.Addr][]*hns.Endpoint, len(state.Endpoints)),
-		fronts: make(map[front][]*hns.LoadBalancer, len(state.LoadBalancers)), used: map[string]bool{},
+		fronts: make(map[Front][]*hns.LoadBalancer, len(state.LoadBalancers)), used: map[string]bool{},
 		balancers: state.LoadBalancers}
 	found := false
 	for _, network := range state.Networks {
@@ -82,27 +82,27 @@ func newNode(s Settings, state hns.State) (*node, bool) {
 		for _, id := range l.Endpoints {
 			n.used[id] = true
 		}
-		if f, ok := frontOf(*l); ok {
+		if f, ok := FrontOf(*l); ok {
 			n.fronts[f] = append(n.fronts[f], l)
 		}
 	}
 	return n, found
 }
 
-// frontOf returns the front end of a load balancer. It returns false for one that kube-proxy would not make: kube-proxy
+// FrontOf returns the front end of a load balancer. It returns false for one that kube-proxy would not make: kube-proxy
 // makes each with one port mapping and at most one address.
-func frontOf(l hns.LoadBalancer) (front, bool) {
+func FrontOf(l hns.LoadBalancer) (Front, bool) {
 	if len(l.Ports) != 1 || len(l.VIPs) > 1 {
-		return front{}, false
+		return Front{}, false
 	}
-	f := front{protocol: l.Ports[0].Protocol, port: l.Ports[0].External, family: corev1.IPv4Protocol}
+	f := Front{Protocol: l.Ports[0].Protocol, Port: l.Ports[0].External, Family: corev1.IPv4Protocol}
 	if l.IPv6 {
-		f.family = corev1.IPv6Protocol
+		f.Family = corev1.IPv6Protocol
 	}
 	if len(l.VIPs) == 1 {
-		f.vip = parseAddr(l.VIPs[0])
-		f.family = familyOf(f.vip)
-		return f, f.vip.IsValid()
+		f.VIP = parseAddr(l.VIPs[0])
+		f.Family = familyOf(f.VIP)
+		return f, f.VIP.IsValid()
 	}
 	return f, true
 }

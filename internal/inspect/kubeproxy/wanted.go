@@ -23,7 +23,7 @@ const (
 type wanted struct {
 	*servicePort
 	use  Use
-	at   front
+	at   Front
 	need []backend // empty: there must be no load balancer
 	// either means that kube-proxy leaves the load balancer as it was: it may be there or not.
 	either bool
@@ -52,7 +52,7 @@ func (n *node) balancersOf(p *servicePort) []wanted {
 	var made []wanted
 	add := func(use Use, vip netip.Addr, port uint16, need []backend, f flags) *wanted {
 		f.IPv6, f.sticky = ipv6, p.sticky
-		made = append(made, wanted{servicePort: p, use: use, at: front{p.protocol, p.family, vip, port}, need: need, flags: f,
+		made = append(made, wanted{servicePort: p, use: use, at: Front{p.protocol, p.family, vip, port}, need: need, flags: f,
 			targets: n.targets(p, all), unready: fall.nonServing && len(need) > 0})
 		return &made[len(made)-1]
 	}
@@ -86,7 +86,7 @@ func (n *node) healthCheck(p *servicePort, ip netip.Addr, either bool) wanted {
 	if p.health != 0 {
 		port = p.health
 	}
-	return wanted{servicePort: p, use: HealthCheck, at: front{p.protocol, p.family, ip, port}, rooted: n.root, either: either,
+	return wanted{servicePort: p, use: HealthCheck, at: Front{p.protocol, p.family, ip, port}, rooted: n.root, either: either,
 		flags: flags{mux: p.preserve, preserve: p.preserve}, targets: []uint16{port}}
 }
 
