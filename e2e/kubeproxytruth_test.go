@@ -78,6 +78,7 @@ func TestServiceTruthOfRealKubeProxy(t *testing.T) {
 	if sound.Wanted < 20 || sound.Held != sound.Wanted || sound.Proxy.Version != kubeProxyVersion || sound.Proxy.Network != "cbr0" {
 		t.Errorf("a sound node: %+v", sound)
 	}
+	before := n.content(t)
 	want := n.plantFaults(t)
 	r := swdt(t, "network", "services", "-c", n.config, "--kubeconfig", n.Kubeconfig, "-o", "json", "--interval", "2s")
 	if r.code != exitFinding {
@@ -92,6 +93,46 @@ func TestServiceTruthOfRealKubeProxy(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
+	fixed := decoded[programmed.RepairReport](t, ok(t, "network", "services", "-c", n.config, "--kubeconfig", n.Kubeconfig, "-o", "json",
+		"--interval", "4s", "--fix", "--yes"))
+	for _, repair := range fixed.Repairs {
+		if repair.Result != programmed.Repaired {
+			t.Errorf("%+v", repair)
+		}
+	}
+	if len(fixed.Repairs) < 10 || len(fixed.Nodes[0].Findings) > 0 {
+		t.Errorf("%d repairs, and then %+v", len(fixed.Repairs), fixed.Nodes[0].Findings)
+	}
+	if diff := cmp.Diff(before, n.content(t)); diff != "" {
+		t.Errorf("HNS before the faults and after the repair: %s", diff)
+	}
+	if left := n.kubectl(t, "get", "services", "-o", "jsonpath={.items[*].metadata.annotations.winProxyOptimization}"); left != "" {
+		t.Errorf("annotations are left: %s", left)
+	}
+}
+
+// content returns the objects of HNS without the IDs of load balancers, which are new after a repair.
+func (n proxyNode) content(t *testing.T) (all []string) {
+	t.Helper()
+	for _, kind := range []string{"loadbalancers", "endpoints"} {
+		files, err := filepath.Glob(filepath.Join(n.hns(), kind, "*.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			object := n.object(t, kind, strings.TrimSuffix(filepath.Base(file), ".json"))
+			if kind == "loadbalancers" {
+				delete(object, "ID")
+			}
+			text, err := json.Marshal(object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, kind+" "+string(text))
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // plantObject writes an object of the imitation of HNS.

@@ -161,10 +161,11 @@ func outputs() map[string]output {
 		"vm image remove":     {document: golden.Removed{}},
 		"image bake":          {document: bake.Report{}},
 
-		"network install":  {document: podnetwork.Report{}},
-		"network status":   {document: podnetwork.Status{}},
-		"network services": {document: programmed.Report{}, wide: true},
-		"network remove":   {document: podnetwork.Report{}},
+		"network install": {document: podnetwork.Report{}},
+		"network status":  {document: podnetwork.Status{}},
+		"network services": {document: programmed.Report{}, wide: true,
+			modes: []mode{{flags: "--fix", document: programmed.RepairReport{}}}},
+		"network remove": {document: podnetwork.Report{}},
 
 		"e2e":         {document: verdict.Report{}, wide: true, modes: []mode{{flags: "--dry-run", document: trial.Plan{}}}},
 		"e2e list":    {document: trial.Plan{}, wide: true},

@@ -1,6 +1,7 @@
 package programmed
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -13,6 +14,42 @@ import (
 // Report is the result of a comparison of nodes with their cluster.
 type Report struct {
 	Nodes []Node `json:"nodes"`
+}
+
+// RepairReport is the result of a repair, or its plan.
+type RepairReport struct {
+	Repairs []Repair `json:"repairs"`
+	// Nodes are the nodes after the repair; in a dry run, as they are.
+	Nodes []Node `json:"nodes"`
+}
+
+// Names returns the repaired objects and Services.
+func (r RepairReport) Names() (all []string) {
+	for _, p := range r.Repairs {
+		if p.Action == TouchService {
+			all = append(all, "service/"+p.Service)
+		} else {
+			all = append(all, strings.ToLower(strings.TrimPrefix(string(p.Action), "remove"))+"/"+p.ID)
+		}
+	}
+	return all
+}
+
+// WriteText writes the repairs, and then the nodes.
+func (r RepairReport) WriteText(p *ui.Page) error {
+	var rows [][]string
+	for _, repair := range r.Repairs {
+		object, result := cmp.Or(repair.ID, repair.Service), repair.Result
+		if repair.Error != "" {
+			result += ": " + repair.Error
+		}
+		rows = append(rows, []string{result, cmp.Or(repair.Node, "all"), string(repair.Action), object, string(repair.Kind), repair.Breaks})
+	}
+	header := []string{"RESULT", "NODE", "ACTION", "OBJECT", "BECAUSE", "BREAKS"}
+	if err := ui.TableOr(p, "nothing to repair", header, rows); err != nil {
+		return err
+	}
+	return Report{r.Nodes}.WriteText(p)
 }
 
 // Node is the result of one node.

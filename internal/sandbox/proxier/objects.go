@@ -26,6 +26,7 @@ type balancer struct {
 	external, target int32
 	nodePort         int32    // 0: none
 	sticky           bool     // session affinity
+	optimized        bool     // false for the annotation winProxyOptimization: disabled
 	endpoints        []string // sorted addresses
 }
 
@@ -63,7 +64,7 @@ func wantedBalancers(services, all []any) map[string]balancer {
 		slices.Sort(addresses[of])
 		wanted[s.Name] = balancer{vip: s.Spec.ClusterIP, external: s.Spec.Ports[0].Port, target: targets[of],
 			nodePort: s.Spec.Ports[0].NodePort, sticky: s.Spec.SessionAffinity == corev1.ServiceAffinityClientIP,
-			endpoints: addresses[of]}
+			optimized: !strings.EqualFold(s.Annotations["winProxyOptimization"], "disabled"), endpoints: addresses[of]}
 	}
 	return wanted
 }

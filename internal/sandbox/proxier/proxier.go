@@ -216,7 +216,8 @@ func (p *proxier) sync(ctx context.Context, h hns) (again bool, err error) {
 // program writes the load balancer of a Service, and the endpoints that HNS does not have.
 func (p *proxier) program(ctx context.Context, h hns, name string, b balancer, locals map[string]string) error {
 	was := p.balancers[name]
-	if slices.Equal(was.endpoints, b.endpoints) && was.vip == b.vip && was.nodePort == b.nodePort && was.sticky == b.sticky {
+	if slices.Equal(was.endpoints, b.endpoints) && was.vip == b.vip && was.nodePort == b.nodePort && was.sticky == b.sticky &&
+		was.optimized == b.optimized {
 		return nil
 	}
 	for _, address := range b.endpoints {
