@@ -237,34 +237,32 @@ func (l *comparison) judge(w wanted, b *hns.LoadBalancer, d difference) {
 	if d.target && len(w.targets) > 0 {
 		f := newFinding(Target, finding.Error, "the load balancer leads to port %d, and the backends listen on %s",
 			b.Ports[0].Internal, joined(w.targets)).about(w).of(loadBalancer, b.ID)
-		f.Affected, f.Remedy = w.affected(l.node), w.removeAndTouch()
+		f.Affected, f.Remedy = w.affected(l.node), removeAndTouch
 		l.add(f)
 	}
 	if len(d.flags) > 0 {
 		f := newFinding(Flags, finding.Error, "the load balancer has other flags than kube-proxy sets: %s",
 			strings.Join(d.flags, ", ")).about(w).of(loadBalancer, b.ID)
-		f.Affected, f.Remedy = w.affected(l.node), w.removeAndTouch()
+		f.Affected, f.Remedy = w.affected(l.node), removeAndTouch
 		f.Evidence = "kube-proxy compares no flags, so it keeps the load balancer"
 		l.add(f)
 	}
 	if may := l.sourceVIPs(w); may != nil && !slices.Contains(may, parseAddr(b.SourceVIP)) {
 		f := newFinding(SourceVIP, finding.Error, "the load balancer has the source address %s, and should have %s",
 			shown(orNone(b.SourceVIP)), may[0]).about(w).of(loadBalancer, b.ID)
-		f.Affected, f.Remedy = "clients on this node that connect to backends on other nodes", w.removeAndTouch()
+		f.Affected, f.Remedy = "clients on this node that connect to backends on other nodes", removeAndTouch
 		l.add(f)
 	}
 }
 
-// touch is how kube-proxy is made to program a Service again: only a change of the annotation's meaning is one for it
-// (proxier.go, newServiceInfo and serviceMapChange).
-func (w wanted) touch() string {
-	return fmt.Sprintf("make kube-proxy program the Service again, which breaks its connections on all Windows nodes: "+
-		"`kubectl annotate service -n %[1]s %[2]s winProxyOptimization=disabled`, then `kubectl annotate service -n %[1]s %[2]s "+
-		"winProxyOptimization-`; if that does not help, restart kube-proxy, which removes all load balancers of the node for seconds "+
-		"to minutes", w.service.Namespace, w.service.Name)
-}
-
-func (w wanted) removeAndTouch() string { return "remove the load balancer, and then " + w.touch() }
+// These are remedies. kube-proxy programs a Service again if a setting of it changes, and looks at a load balancer that it
+// has made never again.
+const (
+	touch = "`swdt network services --fix` has kube-proxy program the Service again, on all Windows nodes; if that does not help, " +
+		"restart kube-proxy, which removes all load balancers of the node for seconds to minutes"
+	removeAndTouch = "`swdt network services --fix` removes the load balancer and has kube-proxy program the Service again, on all Windows nodes"
+	removeOnly     = "`swdt network services --fix` removes it"
+)
 
 func (l *comparison) missing(w wanted) Finding {
 	f := newFinding(Missing, finding.Error, "HNS has no load balancer for it, and the Service has %s",
@@ -272,7 +270,7 @@ func (l *comparison) missing(w wanted) Finding {
 	addresses := addressesOf(w.need)
 	f.Lacks, f.LacksCount = listed(addresses), len(addresses)
 	f.Evidence = "backends: " + some(f.Lacks, f.LacksCount)
-	f.Affected, f.Remedy = w.affected(l.node), w.touch()
+	f.Affected, f.Remedy = w.affected(l.node), touch
 	return f
 }
 
@@ -282,7 +280,7 @@ func (l *comparison) noBackend(w wanted, b *hns.LoadBalancer) Finding {
 	d := l.differs(w, b)
 	f = f.withBackends(d)
 	f.Evidence = l.goesTo(d)
-	f.Affected, f.Remedy = w.affected(l.node)+", which are led to pods that are not the Service's", w.removeAndTouch()
+	f.Affected, f.Remedy = w.affected(l.node)+", which are led to pods that are not the Service's", removeAndTouch
 	return f
 }
 
@@ -292,7 +290,7 @@ func (l *comparison) doubled(w wanted, b, best *hns.LoadBalancer) Finding {
 	f = f.withBackends(d)
 	f.Evidence = l.goesTo(d)
 	f.Affected = w.affected(l.node) + ", which reach either of them"
-	f.Remedy = "remove this load balancer, and then " + w.touch()
+	f.Remedy = removeAndTouch
 	return f
 }
 
@@ -308,7 +306,7 @@ func (l *comparison) backendsFinding(w wanted, b *hns.LoadBalancer, d difference
 	add(len(d.dead), "names %s that does not exist", "endpoint")
 	f := newFinding(Backends, finding.Error, "the load balancer %s", strings.Join(parts, ", ")).about(w).of(loadBalancer, b.ID).withBackends(d)
 	f.Evidence = l.goesTo(d)
-	f.Affected, f.Remedy = w.affected(l.node), w.touch()
+	f.Affected, f.Remedy = w.affected(l.node), touch
 	return f
 }
 
@@ -371,7 +369,7 @@ func (l *comparison) orphans() {
 		case len(b.Ports) == 0:
 			f := newFinding(NoPorts, finding.Error, "a load balancer has no port").of(loadBalancer, b.ID)
 			f.Affected = "all clients on this node, if kube-proxy ends each time that it lists the load balancers"
-			f.Remedy = "remove the load balancer"
+			f.Remedy = removeOnly
 			l.add(f)
 			continue
 		}
@@ -395,7 +393,7 @@ func (l *comparison) orphans() {
 		if !at.VIP.IsValid() {
 			f.Affected = "programs on this node that need the port, and Services that get it as their node port"
 		}
-		f.Remedy = "remove the load balancer; if kube-proxy fails to make another one afterwards, restart kube-proxy"
+		f.Remedy = removeOnly + "; if kube-proxy fails to make another one afterwards, restart kube-proxy"
 		l.add(f)
 	}
 }

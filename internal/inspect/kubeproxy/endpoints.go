@@ -75,7 +75,7 @@ func (l *comparison) remote(a netip.Addr, remote []*hns.Endpoint) {
 		f := newFinding(StaleRemote, finding.Warning, "the remote endpoint of a cluster IP remains, and no Service has the address %s", a).
 			of(endpoint, e.ID)
 		f.At, f.Affected = a.String(), "a later Service that gets this cluster IP"
-		f.Remedy = "remove the endpoint"
+		f.Remedy = removeOnly
 		l.add(f)
 	case l.overlay && ofProxy(*e, a) && l.named[a] && l.NodeIP.IsValid():
 		is, want := providerOf(*e), l.provider(a)
@@ -104,7 +104,7 @@ func (l *comparison) stale(a netip.Addr, e *hns.Endpoint) Finding {
 			f.Affected = fmt.Sprintf("clients on this node of pod %s, which has the address now", pods[0].name)
 		}
 	}
-	f.Remedy = "remove the endpoint; kube-proxy does not, since it removes only addresses that left a Service while it ran"
+	f.Remedy = removeOnly + "; kube-proxy does not, since it removes only addresses that left a Service while it ran"
 	return f
 }
 
