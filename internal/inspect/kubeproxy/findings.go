@@ -11,7 +11,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
-// Kind is what is wrong.
+// Kind is the kind of a difference.
 type Kind string
 
 // These are the kinds. Those about load balancers come first.

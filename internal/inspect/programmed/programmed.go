@@ -103,7 +103,7 @@ func noProxy() kubeproxy.Finding {
 		"such as Antrea, its load balancers are not kube-proxy's, and swdt does not judge them", "", "no process kube-proxy.exe runs on the node")
 }
 
-// view is what one look found.
+// view is the result of one look.
 type view struct {
 	*Snapshot
 	kubeproxy.Report

@@ -22,7 +22,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// Action is what a repair does.
+// Action is the kind of a repair.
 type Action string
 
 // These are the actions in their order: kube-proxy makes a load balancer again only if the old one is gone, and an endpoint
