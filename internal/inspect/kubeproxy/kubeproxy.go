@@ -5,7 +5,7 @@
 //   - cluster.go: Services with their backends, from the objects of the API server
 //   - wanted.go: the load balancers that a Service needs on a node
 //   - node.go: the objects of a node's HNS, by address and by front end
-//   - compare.go, balancers.go, endpoints.go: compare both
+//   - compare.go, balancers.go, orphans.go, endpoints.go: compare both
 //   - findings.go, affected.go: the results; defects.go: the known defects that explain them
 //
 // The rules are those of pkg/proxy/winkernel of kubernetes 1.33.13 to 1.37.2 (proxier.go, hns.go), which differ between
