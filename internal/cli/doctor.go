@@ -11,6 +11,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
+	"github.com/swdt-dev/swdt/internal/inspect/programmed"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
@@ -134,10 +135,14 @@ func (a *app) runDoctor(ctx context.Context, o *doctorOptions) error {
 		return err
 	}
 	s.quiet = true
+	var services *programmed.Source
+	if found != nil {
+		services = programmed.NewSource(found.Clientset())
+	}
 	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document,
 		r ui.Reporter) (doctor.Facts, error) {
 		r.Step("looking at the node")
-		return doctor.Gather(ctx, doctor.Sources{Node: n, Cluster: found, Join: doc.Node.Spec.Kubernetes.Join,
+		return doctor.Gather(ctx, doctor.Sources{Node: n, Cluster: found, Services: services, Join: doc.Node.Spec.Kubernetes.Join,
 			Provisioners: doc.Node.Spec.Kubernetes.Provisioners, Pipe: doc.RuntimePipe()})
 	})
 	if o.saveFacts != "" {

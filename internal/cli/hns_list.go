@@ -40,7 +40,9 @@ func hnsLoadBalancers() hnsKind {
 		name: "loadbalancers", short: "List load balancers, with their Services",
 		long: `kube-proxy makes one for each port of a Service, and for a node port one without
 an address of its own. FLAGS: DSR, direct server return; ILB, an internal load
-balancer; local, the node itself may use it; preserve DIP, backends see the VIP.`,
+balancer; local, the node itself may use it; preserve DIP, backends see the VIP;
+external, the address is not one of the cluster; sticky, a client reaches the same
+endpoint again. "swdt network services" compares them with the cluster's Services.`,
 		Kind: hns.LoadBalancers(),
 	}
 }

@@ -191,7 +191,7 @@ func notShown() map[string]string {
 	}
 	for _, command := range []string{
 		"cluster create", "cluster delete", "cluster status", "cluster check",
-		"network install", "network status", "network remove", "e2e", "e2e list", "e2e compare",
+		"network install", "network status", "network services", "network remove", "e2e", "e2e list", "e2e compare",
 		"readiness run", "netpol run", "fleet publish",
 		"fleet install", "fleet uninstall", "fleet status", "fleet watch", "fleet pause", "fleet resume", "fleet abort",
 		"fleet rollback",

@@ -24,17 +24,19 @@ import (
 const defaultNetworkWait = 10 * time.Minute
 
 func (a *app) networkCommand() *cobra.Command {
-	cmd := group("network", "Install the pod network of a cluster with Windows nodes",
-		a.networkInstallCommand(), a.networkStatusCommand(), a.networkRemoveCommand())
+	cmd := group("network", "Install the pod network of Windows nodes, and check what they program",
+		a.networkInstallCommand(), a.networkStatusCommand(), a.networkServicesCommand(), a.networkRemoveCommand())
 	cmd.Long = `Installs Calico (by its operator), flannel or Antrea with all settings that Windows
 nodes need, and kube-proxy for Windows. It works on the cluster of a kubeconfig or,
 with -c, on that of a document of kind Cluster, and contacts no node, unless
---on-nodes is set.`
+--on-nodes is set. "network services" works on nodes: it compares what they have
+programmed for Services with the cluster.`
 	cmd.Example = examples(
 		"network install --dry-run", "what would change",
 		"network install", "Calico, with the cluster's own addresses",
 		"network install -c cluster.yaml", "the network of the document",
 		"network status", "does it work on the Windows nodes?",
+		"network services", "have the nodes programmed all Services?",
 	)
 	return cmd
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/hns"
 	"github.com/swdt-dev/swdt/internal/inspect/logs"
 	"github.com/swdt-dev/swdt/internal/inspect/owners"
+	"github.com/swdt-dev/swdt/internal/inspect/programmed"
 	"github.com/swdt-dev/swdt/internal/inspect/services"
 	"github.com/swdt-dev/swdt/internal/inspect/stats/monitor"
 	"github.com/swdt-dev/swdt/internal/inspect/stats/report"
@@ -162,7 +163,9 @@ func outputs() map[string]output {
 
 		"network install": {document: podnetwork.Report{}},
 		"network status":  {document: podnetwork.Status{}},
-		"network remove":  {document: podnetwork.Report{}},
+		"network services": {document: programmed.Report{}, wide: true,
+			modes: []mode{{flags: "--fix", document: programmed.RepairReport{}}}},
+		"network remove": {document: podnetwork.Report{}},
 
 		"e2e":         {document: verdict.Report{}, wide: true, modes: []mode{{flags: "--dry-run", document: trial.Plan{}}}},
 		"e2e list":    {document: trial.Plan{}, wide: true},

@@ -100,7 +100,6 @@ func (o *scaleRunOptions) complete(a *app, now time.Time) error {
 	if err := o.run.Load.Check(); err != nil {
 		return usagef("%v", err)
 	}
-	metrics, err := url.Parse(o.run.MetricsURL)
 	switch {
 	case o.run.Writers < 1 || o.run.Writers > 100:
 		return usagef("--writers %d: use a number from 1 to 100", o.run.Writers)
@@ -110,14 +109,24 @@ func (o *scaleRunOptions) complete(a *app, now time.Time) error {
 		return usagef("--%s %s: use a positive time, such as 5m", waitTimeout, o.run.Wait)
 	case o.run.Slow < 0:
 		return usagef("--slow %s: use a positive time, such as 1m", o.run.Slow)
-	case err != nil || metrics.Scheme != "http" || metrics.Host == "":
-		return usagef("--metrics-url %s: write a URL with http, such as %s", o.run.MetricsURL, scale.DefaultMetricsURL)
 	case o.run.Proxy == "" || strings.ContainsAny(o.run.Proxy, `/\ `):
 		return usagef("--proxy %q: write the name of a process, such as %s", o.run.Proxy, scale.DefaultProxy)
+	}
+	if err := checkMetricsURL(o.run.MetricsURL); err != nil {
+		return err
 	}
 	o.run.Proxy = strings.TrimSuffix(o.run.Proxy, ".exe")
 	if o.run.Folder == "" {
 		o.run.Folder = freeName("scale-" + now.Format("20060102-150405"))
+	}
+	return nil
+}
+
+// checkMetricsURL checks the flag --metrics-url.
+func checkMetricsURL(text string) error {
+	metrics, err := url.Parse(text)
+	if err != nil || metrics.Scheme != "http" || metrics.Host == "" {
+		return usagef("--metrics-url %s: write a URL with http, such as %s", text, scale.DefaultMetricsURL)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 // Network examines the network from the machine.
 type Network interface {
 	// HTTPGet performs one GET without following redirects and returns the
-	// status code and at most the first 64 KiB of the body.
+	// status code and at most the first MiB of the body.
 	HTTPGet(ctx context.Context, url string) (status int, body []byte, err error)
 	// DialPipe connects to a named pipe such as \\.\pipe\containerd-containerd.
 	// If no process serves the pipe, the error is fault.ErrNotExist.

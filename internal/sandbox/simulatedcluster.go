@@ -64,6 +64,9 @@ func startProxier(cluster *clustersim.Cluster, m *simulated.Machine, log *slog.L
 	if err != nil {
 		return nil, err
 	}
+	if err := cluster.Plant(services); err != nil {
+		return nil, err
+	}
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
 		return nil, err
@@ -99,6 +102,40 @@ spec:
   template:
     metadata: {labels: {app: kube-proxy}}
     spec: {nodeSelector: {kubernetes.io/os: windows}, containers: []}
+`
+
+// services are the Service that each cluster has, and one of an application with pods on another node.
+const services = `
+apiVersion: v1
+kind: Service
+metadata: {name: kubernetes, namespace: default}
+spec: {clusterIP: 10.96.0.1, clusterIPs: [10.96.0.1], ports: [{name: https, protocol: TCP, port: 443, targetPort: 6443}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: kubernetes, namespace: default, labels: {kubernetes.io/service-name: kubernetes}}
+addressType: IPv4
+ports: [{name: https, protocol: TCP, port: 6443}]
+endpoints: [{addresses: [192.168.122.1]}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec:
+  type: NodePort
+  clusterIP: 10.96.0.20
+  clusterIPs: [10.96.0.20]
+  selector: {app: web}
+  ports: [{name: http, protocol: TCP, port: 80, targetPort: 8080, nodePort: 30080}]
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: web-1, namespace: shop, labels: {kubernetes.io/service-name: web}}
+addressType: IPv4
+ports: [{name: http, protocol: TCP, port: 8080}]
+endpoints:
+- {addresses: [10.244.2.7], nodeName: linux-1, conditions: {ready: true, serving: true}}
+- {addresses: [10.244.2.8], nodeName: linux-1, conditions: {ready: true, serving: true}}
 `
 
 // joinSection returns the part of a node file that `swdt join` uses.

@@ -2287,7 +2287,7 @@ type NetworkClient interface {
 	// name is not found, the error is NotFound.
 	Resolve(ctx context.Context, in *ResolveRequest, opts ...grpc.CallOption) (*ResolveReply, error)
 	// HTTPGet performs one GET by plain http without following redirects; it is
-	// meant for health checks on loopback. It returns the body's first 64 KiB.
+	// meant for health checks on loopback. It returns the body's first MiB.
 	HTTPGet(ctx context.Context, in *HTTPGetRequest, opts ...grpc.CallOption) (*HTTPGetReply, error)
 	// Listeners returns all TCP ports on which a process listens.
 	Listeners(ctx context.Context, in *ListenersRequest, opts ...grpc.CallOption) (*ListenersReply, error)
@@ -2417,7 +2417,7 @@ type NetworkServer interface {
 	// name is not found, the error is NotFound.
 	Resolve(context.Context, *ResolveRequest) (*ResolveReply, error)
 	// HTTPGet performs one GET by plain http without following redirects; it is
-	// meant for health checks on loopback. It returns the body's first 64 KiB.
+	// meant for health checks on loopback. It returns the body's first MiB.
 	HTTPGet(context.Context, *HTTPGetRequest) (*HTTPGetReply, error)
 	// Listeners returns all TCP ports on which a process listens.
 	Listeners(context.Context, *ListenersRequest) (*ListenersReply, error)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/inspect/hns"
+	"github.com/swdt-dev/swdt/internal/inspect/kubeproxy"
 	"github.com/swdt-dev/swdt/internal/inspect/owners"
 	"github.com/swdt-dev/swdt/internal/join"
 	"github.com/swdt-dev/swdt/internal/join/preflight"
@@ -126,6 +127,8 @@ type Facts struct {
 	Pods           Fact[[]Pod]          `json:"pods"` // of this node
 	RuntimeClasses Fact[[]RuntimeClass] `json:"runtimeClasses"`
 	Network        Fact[cluster.CNI]    `json:"podNetwork"`
+	// Programmed has the differences between HNS and the Services of the cluster.
+	Programmed Fact[[]kubeproxy.Finding] `json:"programmedServices"`
 }
 
 // unknown returns why the fact with this JSON name is unknown, or "" if it is known.

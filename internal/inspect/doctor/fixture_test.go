@@ -8,6 +8,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
 	"github.com/swdt-dev/swdt/internal/inspect/hns"
+	"github.com/swdt-dev/swdt/internal/inspect/kubeproxy"
 	"github.com/swdt-dev/swdt/internal/inspect/owners"
 	"github.com/swdt-dev/swdt/internal/join"
 	"github.com/swdt-dev/swdt/internal/join/preflight"
@@ -156,6 +157,7 @@ func addRuntime(f *doctor.Facts) {
 }
 
 func addNetworks(f *doctor.Facts) {
+	f.Programmed = doctor.Known([]kubeproxy.Finding{})
 	f.HNS = doctor.Known(hns.State{
 		Networks: []hns.Network{{ID: "N0", Name: "nat", Type: "NAT"}, {ID: "N1", Name: "Calico", Type: "Overlay"}},
 		Endpoints: []hns.Endpoint{

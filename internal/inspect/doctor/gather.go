@@ -12,6 +12,7 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/inspect/programmed"
 	"github.com/swdt-dev/swdt/internal/join"
 	"github.com/swdt-dev/swdt/internal/join/preflight"
 	"github.com/swdt-dev/swdt/internal/node"
@@ -24,6 +25,8 @@ type Sources struct {
 	// Cluster is nil if no kubeconfig was given. In this case, the facts of the cluster are
 	// unknown.
 	Cluster *cluster.Cluster
+	// Services lists the Services of the cluster. All nodes share one; nil: the node gets one of its own.
+	Services *programmed.Source
 	// Join has the name of the Node object, if the node file sets one.
 	Join v1alpha1.Join
 	// Provisioners are those of the node file.
@@ -54,7 +57,7 @@ func Gather(ctx context.Context, from Sources) (Facts, error) {
 	err := g.inParallel(ctx,
 		g.containers, g.listeners, g.firewall, g.defender, g.pageFiles, g.updates, g.proxy, g.roots, g.ports, g.interfaces,
 		g.events, g.logs, g.programs, g.kubelet, g.credentials, g.containerd, g.runtime, g.networks, g.orphans,
-		g.aboutCluster)
+		g.aboutCluster, g.programmed)
 	if err != nil {
 		return g.facts, fmt.Errorf("gather facts of the node: %w", err)
 	}

@@ -14,7 +14,7 @@ import (
 func Rules() []Rule {
 	return slices.Concat(machineRules(), proxyRules(), eventRules(), portRules(), serviceRules(), pushRules(), kubeletRules(), settingsRules(),
 		credentialRules(),
-		runtimeRules(), imageRules(), cniRules(), hnsRules(), nodeObjectRules(), podRules(), podNetworkRules())
+		runtimeRules(), imageRules(), cniRules(), hnsRules(), programmedRules(), nodeObjectRules(), podRules(), podNetworkRules())
 }
 
 // fromPreflight returns r with the check of `swdt join --preflight` that has the same name,

@@ -7,6 +7,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
 	"github.com/swdt-dev/swdt/internal/inspect/hns"
+	"github.com/swdt-dev/swdt/internal/inspect/kubeproxy"
 	"github.com/swdt-dev/swdt/internal/inspect/owners"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
@@ -98,6 +99,11 @@ func hnsFaults() []fault {
 			"no endpoint of this node has"},
 		{"hns-duplicate-address", finding.Error,
 			state(func(s *hns.State) { s.Endpoints[0].Addresses[0].IP = "192.168.15.131" }), "Calico_ep, s1_Calico"},
+		{"services-programmed", finding.Error, func(f *doctor.Facts) {
+			add(f.Programmed.Value,
+				kubeproxy.Finding{Finding: finding.Finding{Severity: finding.Warning}, Kind: kubeproxy.StaleRemote, At: "10.244.2.99"},
+				kubeproxy.Finding{Finding: finding.Finding{Severity: finding.Error}, Kind: kubeproxy.Missing, Service: "shop/web", At: "10.96.0.20:80/tcp"})
+		}, "shop/web (10.96.0.20:80/tcp)"},
 		{"orphan-shims", finding.Warning, func(f *doctor.Facts) {
 			add(f.Orphans.Value,
 				owners.Orphan{Process: owners.Process{PID: 4711, Name: "containerd-shim-runhcs-v1.exe"},

@@ -112,6 +112,7 @@ type (
 		PortMappings                       []struct {
 			Protocol, Flags            uint32
 			InternalPort, ExternalPort uint16
+			DistributionType           uint32
 		}
 		Flags uint32
 	}
@@ -128,9 +129,15 @@ type (
 const (
 	endpointRemote  = 1 // a flag of an endpoint
 	balancerDSR     = 1 // a flag of a load balancer
+	balancerIPv6    = 2 // a flag of a load balancer; kube-proxy defines it itself: pkg/proxy/winkernel/hns.go
 	portInternal    = 1 // a flag of a port mapping
 	portLocalRouted = 2 // a flag of a port mapping
+	portUseMux      = 4 // a flag of a port mapping
 	portPreserveDIP = 8 // a flag of a port mapping
+	// portExternalVIP is a flag of a port mapping, which kube-proxy defines itself: pkg/proxy/winkernel/hns.go.
+	portExternalVIP = 16
+	// distributionSourceIP is a distribution type of a port mapping: by the client's address.
+	distributionSourceIP = 2
 )
 
 func network(w wireNetwork, raw json.RawMessage) Network {
@@ -163,7 +170,8 @@ func endpoint(w wireEndpoint, raw json.RawMessage) Endpoint {
 
 func loadBalancer(w wireLoadBalancer, raw json.RawMessage) LoadBalancer {
 	l := LoadBalancer{
-		ID: upper(w.ID), VIPs: some(w.FrontendVIPs), SourceVIP: w.SourceVIP, DSR: w.Flags&balancerDSR != 0, Raw: raw,
+		ID: upper(w.ID), VIPs: some(w.FrontendVIPs), SourceVIP: w.SourceVIP, DSR: w.Flags&balancerDSR != 0,
+		IPv6: w.Flags&balancerIPv6 != 0, Raw: raw,
 	}
 	for _, id := range w.HostComputeEndpoints {
 		l.Endpoints = append(l.Endpoints, upper(id))
@@ -172,7 +180,8 @@ func loadBalancer(w wireLoadBalancer, raw json.RawMessage) LoadBalancer {
 		l.Ports = append(l.Ports, PortMapping{
 			Protocol: protocol(p.Protocol), External: p.ExternalPort, Internal: p.InternalPort,
 			Internally: p.Flags&portInternal != 0, LocalRouted: p.Flags&portLocalRouted != 0,
-			PreserveDIP: p.Flags&portPreserveDIP != 0,
+			UseMux: p.Flags&portUseMux != 0, PreserveDIP: p.Flags&portPreserveDIP != 0,
+			ExternalVIP: p.Flags&portExternalVIP != 0, Sticky: p.DistributionType == distributionSourceIP,
 		})
 	}
 	return l
@@ -231,6 +240,8 @@ func protocol(number uint32) string {
 		return "udp"
 	case 58:
 		return "icmpv6"
+	case 132:
+		return "sctp"
 	}
 	return strconv.Itoa(int(number))
 }

@@ -76,17 +76,21 @@ type LoadBalancer struct {
 	Ports     []PortMapping   `json:"ports"`
 	Endpoints []string        `json:"endpoints"` // IDs
 	DSR       bool            `json:"dsr"`       // endpoints answer the client directly
+	IPv6      bool            `json:"ipv6"`      // the load balancer is of IPv6
 	Raw       json.RawMessage `json:"raw"`
 }
 
 // PortMapping maps a port of the load balancer to a port of its endpoints.
 type PortMapping struct {
-	Protocol    string `json:"protocol"` // tcp, udp, or a number
+	Protocol    string `json:"protocol"` // tcp, udp, sctp, or a number
 	External    uint16 `json:"external"`
 	Internal    uint16 `json:"internal"`
 	Internally  bool   `json:"internalLoadBalancer"`
 	LocalRouted bool   `json:"localRoutedVIP"` // the node itself may use the mapping
+	UseMux      bool   `json:"useMux"`         // an outer load balancer distributes the traffic
 	PreserveDIP bool   `json:"preserveDIP"`
+	ExternalVIP bool   `json:"externalVIP"` // the address is not one of the cluster
+	Sticky      bool   `json:"sticky"`      // a client reaches the same endpoint again
 }
 
 // Namespace is a network compartment, which the containers of a pod share.

@@ -177,7 +177,10 @@ func (l LoadBalancer) flags() string {
 	for _, p := range l.Ports {
 		add(p.Internally, "ILB")
 		add(p.LocalRouted, "local")
+		add(p.UseMux, "mux")
 		add(p.PreserveDIP, "preserve DIP")
+		add(p.ExternalVIP, "external")
+		add(p.Sticky, "sticky")
 	}
 	return strings.Join(flags, ", ")
 }

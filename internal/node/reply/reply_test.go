@@ -176,7 +176,7 @@ func TestInvalidRepliesAreRefused(t *testing.T) {
 		"no data":                     {&agentv1.ReadReply{}, "ReadReply.data"},
 		"an empty piece of a pipe":    {&agentv1.PipeReply{}, ""},
 		"a long text":                 {&agentv1.ComputeObject{Id: strings.Repeat("x", 2000)}, "ComputeObject.id"},
-		"more body than is sent": {&agentv1.HTTPGetReply{Status: 200, Body: make([]byte, 64<<10+1)},
+		"more body than is sent": {&agentv1.HTTPGetReply{Status: 200, Body: make([]byte, 1<<20+1)},
 			"HTTPGetReply.body"},
 	} {
 		t.Run(name, func(t *testing.T) {

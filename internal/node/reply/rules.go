@@ -146,7 +146,7 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"ReachReply.source":                   line(shortText),
 		"ResolveReply.addresses":              list(1<<12, line(shortText)),
 		"HTTPGetReply.status":                 between(0, 999),
-		"HTTPGetReply.body":                   atMost(64 << 10),
+		"HTTPGetReply.body":                   atMost(1 << 20),
 		"ListenersReply.listeners":            list(1<<17, anything),
 		"Listener.address":                    line(shortText),
 		"Listener.port":                       between(0, math.MaxUint16),

@@ -30,7 +30,7 @@ func testNetwork(t *testing.T, fixture func(*testing.T) Fixture) {
 			http.Redirect(w, r, "/ok", http.StatusFound)
 		})
 		mux.HandleFunc("GET /much", func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = io.WriteString(w, strings.Repeat("x", 100<<10))
+			_, _ = io.WriteString(w, strings.Repeat("x", 2<<20))
 		})
 		root := f.ServeHTTP(t, mux)
 		get := func(path string) (int, string) {
@@ -54,7 +54,7 @@ func testNetwork(t *testing.T, fixture func(*testing.T) Fixture) {
 		if status, _ := get("/away"); status != 302 {
 			t.Errorf("a redirect was followed: %d", status)
 		}
-		if _, body := get("/much"); len(body) != 64<<10 {
+		if _, body := get("/much"); len(body) != 1<<20 {
 			t.Errorf("%d bytes", len(body))
 		}
 	})

@@ -13,7 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-const bodyLimit = 64 << 10
+const bodyLimit = 1 << 20
 
 // listener serves one address.
 type listener struct {

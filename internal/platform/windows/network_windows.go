@@ -14,8 +14,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// bodyLimit is how much of a response's body is kept, in bytes.
-const bodyLimit = 64 << 10
+// bodyLimit is how much of a response's body is kept, in bytes. The metrics of kube-proxy 1.36 have 94 kB.
+const bodyLimit = 1 << 20
 
 // network examines the network from this machine.
 type network struct{}

@@ -10,6 +10,7 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/inspect/hns"
+	"github.com/swdt-dev/swdt/internal/inspect/kubeproxy"
 )
 
 // balancers reads the load balancers of a node for the Services of a run. It reads the endpoints, of
@@ -29,19 +30,14 @@ func (b *balancers) read(ctx context.Context, ours func(netip.Addr) bool) (map[n
 	found := map[netip.Addr][]string{}
 	complete := true
 	for _, l := range all {
-		if !slices.ContainsFunc(l.Ports, isServicePort) {
+		front, ok := kubeproxy.FrontOf(l)
+		if !ok || front.Protocol != "tcp" || front.Port != servicePort || !ours(front.VIP) {
 			continue
 		}
-		for _, text := range l.VIPs {
-			vip, err := netip.ParseAddr(text)
-			if err != nil || !ours(vip) {
-				continue
-			}
-			found[vip] = l.Endpoints
-			for _, id := range l.Endpoints {
-				_, known := b.known[id]
-				complete = complete && known
-			}
+		found[front.VIP] = l.Endpoints
+		for _, id := range l.Endpoints {
+			_, known := b.known[id]
+			complete = complete && known
 		}
 	}
 	if !complete {
@@ -51,8 +47,6 @@ func (b *balancers) read(ctx context.Context, ours func(netip.Addr) bool) (map[n
 	}
 	return b.addresses(found), nil
 }
-
-func isServicePort(p hns.PortMapping) bool { return p.Protocol == "tcp" && p.External == servicePort }
 
 // learn reads the addresses of all endpoints.
 func (b *balancers) learn(ctx context.Context) error {

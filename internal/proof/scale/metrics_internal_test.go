@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/inspect/kubeproxy"
 )
 
 // sent is a part of the metrics in the form in which kube-proxy 1.36 on Windows sends them.
@@ -30,9 +31,9 @@ kubeproxy_sync_proxy_rules_winkernel_lb_create_failures_total{error="a, b",ip_fa
 process_cpu_seconds_total 4
 `
 
-func parsed(t *testing.T, replace ...string) proxyMetrics {
+func parsed(t *testing.T, replace ...string) kubeproxy.Metrics {
 	t.Helper()
-	m, ok := parseMetrics([]byte(strings.NewReplacer(replace...).Replace(sent)))
+	m, ok := kubeproxy.ParseMetrics([]byte(strings.NewReplacer(replace...).Replace(sent)))
 	if !ok {
 		t.Fatal("no metrics of kube-proxy were found")
 	}
@@ -41,23 +42,23 @@ func parsed(t *testing.T, replace ...string) proxyMetrics {
 
 func TestMetricsOfKubeProxy(t *testing.T) {
 	m := parsed(t)
-	at, queued, ok := m.settled()
+	at, queued, ok := m.Settled()
 	if want := time.Unix(1795500002, 5e8); !ok || !at.Equal(want) || queued != 1.7955e9 {
 		t.Errorf("settled at %v, queued at %v: %v", at, queued, ok)
 	}
-	if diff := cmp.Diff(map[string]float64{"create clusterip": 3}, m.failures); diff != "" {
+	if diff := cmp.Diff(map[string]float64{"create clusterip": 3}, m.Failures); diff != "" {
 		t.Errorf("the failures (-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff(Syncs{Count: 5, MeanSeconds: 2.5}, m.since(proxyMetrics{})); diff != "" {
+	if diff := cmp.Diff(Syncs{Count: 5, MeanSeconds: 2.5}, syncsSince(m, kubeproxy.Metrics{})); diff != "" {
 		t.Errorf("all syncs (-want +got)\n%s", diff)
 	}
 	before := parsed(t, `"+Inf"} 5`, `"+Inf"} 3`, `"2.048"} 4`, `"2.048"} 2`, "} 12.5", "} 10.5",
 		`count{ip_family="IPv4"} 5`,
 		`count{ip_family="IPv4"} 3`)
-	if diff := cmp.Diff(Syncs{Count: 2, MeanSeconds: 1, MaxSeconds: 2.048}, m.since(before)); diff != "" {
+	if diff := cmp.Diff(Syncs{Count: 2, MeanSeconds: 1, MaxSeconds: 2.048}, syncsSince(m, before)); diff != "" {
 		t.Errorf("the last two syncs (-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff(Syncs{Count: 3, MeanSeconds: 3.5}, before.since(m)); diff != "" {
+	if diff := cmp.Diff(Syncs{Count: 3, MeanSeconds: 3.5}, syncsSince(before, m)); diff != "" {
 		t.Errorf("the syncs since a restart (-want +got)\n%s", diff)
 	}
 }
@@ -67,18 +68,18 @@ func TestMetricsOfKubeProxy(t *testing.T) {
 func TestASyncThatBeganBeforeTheLastChange(t *testing.T) {
 	before := parsed(t, `count{ip_family="IPv4"} 5`, `count{ip_family="IPv4"} 4`, "} 12.5", "} 2.5")
 	during := parsed(t)
-	during.follow(before) // the last sync took 10 s, and the change came 2.5 s before its end
-	if at, _, ok := during.settled(); ok {
+	during.Follow(before) // the last sync took 10 s, and the change came 2.5 s before its end
+	if at, _, ok := during.Settled(); ok {
 		t.Errorf("settled at %v", at)
 	}
 	after := parsed(t, `count{ip_family="IPv4"} 5`, `count{ip_family="IPv4"} 6`, "} 12.5", "} 14.5")
-	after.follow(during) // 2 s
-	if _, _, ok := after.settled(); !ok {
+	after.Follow(during) // 2 s
+	if _, _, ok := after.Settled(); !ok {
 		t.Error("not settled after the next sync")
 	}
 	later := parsed(t, `count{ip_family="IPv4"} 5`, `count{ip_family="IPv4"} 6`, "} 12.5", "} 14.5")
-	later.follow(after)
-	if _, _, ok := later.settled(); !ok {
+	later.Follow(after)
+	if _, _, ok := later.Settled(); !ok {
 		t.Error("not settled when nothing has changed")
 	}
 }
@@ -92,14 +93,14 @@ func TestUnsettledMetrics(t *testing.T) {
 		"nothing was ever queued":  {"} 1.7955e+09", "} 0"},
 		"a time beyond all clocks": {"} 1.7955000025e+09", "} 1e300"},
 	} {
-		if at, _, ok := parsed(t, replace...).settled(); ok {
+		if at, _, ok := parsed(t, replace...).Settled(); ok {
 			t.Errorf("%s: settled at %v", name, at)
 		}
 	}
-	if _, ok := parseMetrics([]byte("go_threads 12\n")); ok {
+	if _, ok := kubeproxy.ParseMetrics([]byte("go_threads 12\n")); ok {
 		t.Error("metrics of another program count as those of kube-proxy")
 	}
-	if _, ok := parseMetrics([]byte(strings.Replace(sent, "} 1.7955000025e+09", "} x", 1))); ok {
+	if _, ok := kubeproxy.ParseMetrics([]byte(strings.Replace(sent, "} 1.7955000025e+09", "} x", 1))); ok {
 		t.Error("a damaged text, in which a pending change may be missing, counts as metrics")
 	}
 }
@@ -110,12 +111,12 @@ func FuzzMetrics(f *testing.F) {
 	f.Add([]byte(`kubeproxy_sync_proxy_rules_duration_seconds_bucket{le="1",ip_family="` + "\n"))
 	f.Add([]byte("kubeproxy_sync_proxy_rules_last_timestamp_seconds NaN"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		m, _ := parseMetrics(text)
-		if len(m.families) > maxFamilies || len(m.failures) > maxFamilies {
-			t.Errorf("%d families and %d failures are kept", len(m.families), len(m.failures))
+		m, _ := kubeproxy.ParseMetrics(text)
+		if len(m.Families) > kubeproxy.MaxMetricFamilies || len(m.Failures) > kubeproxy.MaxMetricFamilies {
+			t.Errorf("%d families and %d failures are kept", len(m.Families), len(m.Failures))
 		}
-		m.settled()
-		s := m.since(proxyMetrics{})
+		m.Settled()
+		s := syncsSince(m, kubeproxy.Metrics{})
 		if s.Count < 0 || !(s.MeanSeconds >= 0) || math.IsInf(s.MaxSeconds, 0) {
 			t.Errorf("%+v", s)
 		}

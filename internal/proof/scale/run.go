@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
+	"github.com/swdt-dev/swdt/internal/inspect/kubeproxy"
 	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/proof/leftover"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -21,7 +22,7 @@ import (
 
 const (
 	// DefaultMetricsURL is where kube-proxy serves its metrics by default, on the node itself.
-	DefaultMetricsURL = "http://127.0.0.1:10249/metrics"
+	DefaultMetricsURL = kubeproxy.DefaultMetricsURL
 	// DefaultProxy is the name of kube-proxy's process without its .exe, and of its log.
 	DefaultProxy = "kube-proxy"
 	// DefaultWait is how long a run waits for a node that makes no progress.

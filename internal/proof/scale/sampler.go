@@ -7,6 +7,7 @@ import (
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/inspect/kubeproxy"
 	"github.com/swdt-dev/swdt/internal/node"
 )
 
@@ -113,7 +114,7 @@ func (w *watcher) keep(all []*agentv1.Process, now time.Time, elapsed time.Durat
 	s.ProxyMemoryBytes, s.ProxyHandles = w.proxy.memory, w.proxy.handles
 	w.memory = max(w.memory, s.ProxyMemoryBytes)
 	w.handles = max(w.handles, s.ProxyHandles)
-	s.PendingServices, s.PendingEndpoints = w.metrics.services, w.metrics.endpoints
+	s.PendingServices, s.PendingEndpoints = w.metrics.Services, w.metrics.Endpoints
 	w.samples = append(w.samples, s)
 	if len(w.samples) > maxSamples {
 		kept := w.samples[:0]
@@ -131,16 +132,16 @@ func (w *watcher) askMetrics(ctx context.Context) {
 	if err != nil || reply.GetStatus() != http.StatusOK {
 		return
 	}
-	metrics, ok := parseMetrics(reply.GetBody())
+	metrics, ok := kubeproxy.ParseMetrics(reply.GetBody())
 	if !ok {
 		return
 	}
 	_, final := w.board.writes()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	metrics.follow(w.metrics)
+	metrics.Follow(w.metrics)
 	w.metrics, w.hasMetrics = metrics, true
-	at, queued, settled := metrics.settled()
+	at, queued, settled := metrics.Settled()
 	at = at.Add(-w.offset)
 	switch {
 	case !settled:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/inspect/kubeproxy"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/wait"
@@ -55,7 +56,7 @@ type watcher struct {
 	samples    []Sample
 	sampled    time.Time
 	offset     time.Duration // how far the node's clock is ahead of this machine's
-	metrics    proxyMetrics
+	metrics    kubeproxy.Metrics
 	hasMetrics bool
 	settled    time.Time // kube-proxy programmed all of the phase; zero: not yet, or unknown
 	queued     float64   // the time of kube-proxy's last change at that time, by the node's clock
@@ -198,7 +199,7 @@ func (w *watcher) note(source, message string, count int) {
 
 // mark is the state of a node at the begin of a phase.
 type mark struct {
-	metrics                    proxyMetrics
+	metrics                    kubeproxy.Metrics
 	proxy, hns, agent          float64 // seconds of CPU time
 	proxyReplaced, hnsReplaced int
 }
@@ -248,7 +249,7 @@ func (w *watcher) end(ctx context.Context, phase string, m mark) NodePhase {
 			AgentSeconds: w.agent.seconds - m.agent},
 		ProxyMemoryBytes: w.memory, ProxyHandles: w.handles,
 		ProxyRestarts: w.proxy.replaced - m.proxyReplaced,
-		Syncs:         w.metrics.since(m.metrics), Metrics: w.hasMetrics}
+		Syncs:         syncsSince(w.metrics, m.metrics), Metrics: w.hasMetrics}
 	if !settled.IsZero() {
 		p.ProxySettled, p.ProxySeconds = true, max(settled.Sub(final).Seconds(), 0)
 	}
@@ -265,7 +266,7 @@ func (w *watcher) summary() NodeReport {
 	defer w.mu.Unlock()
 	cost.AgentCPUSeconds = w.agent.seconds
 	r := NodeReport{Name: w.name, Phases: []NodePhase{}, Failures: []Failure{}, Samples: w.samples, Cost: cost}
-	for kind, count := range w.metrics.failures {
+	for kind, count := range w.metrics.Failures {
 		if len(r.Failures) < maxFailures {
 			r.Failures = append(r.Failures, Failure{Source: FromMetrics, Message: ui.Printable(kind),
 				Count: int(min(count, 1e9))})

@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// version is that of the kube-proxy that the stand-in follows.
+const version = "v1.36.3"
+
 // counter is a number that several goroutines change.
 type counter struct {
 	mu sync.Mutex
@@ -60,8 +63,14 @@ func (m *metrics) serve(w http.ResponseWriter, _ *http.Request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	const family = `{ip_family="IPv4"}`
+	fmt.Fprintf(w, "# TYPE kubernetes_build_info gauge\nkubernetes_build_info{git_version=%q,go_version=\"go1.26\"} 1\n", version)
 	gauge := func(name string, value float64) { fmt.Fprintf(w, "# TYPE %s gauge\n%s %g\n", name, name, value) }
 	const prefix = "kubeproxy_sync_proxy_rules_"
+	// The real one has 94 kB of metrics (v1.36.3), most of which are about features and requests.
+	fmt.Fprintln(w, "# TYPE kubernetes_feature_enabled gauge")
+	for i := range 1000 {
+		fmt.Fprintf(w, "kubernetes_feature_enabled{name=\"AFeatureGateOfKubernetesWithALongName%d\",stage=\"BETA\"} 1\n", i)
+	}
 	gauge(prefix+"endpoint_changes_pending", float64(endpoints))
 	gauge(prefix+"service_changes_pending", float64(services))
 	fmt.Fprintf(w, "%slast_queued_timestamp_seconds%s %.6f\n", prefix, family, unix(m.queued))

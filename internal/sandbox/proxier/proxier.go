@@ -6,14 +6,15 @@
 //   - objects.go: the objects that it reads and writes; metrics.go: its metrics
 //
 // It does what Windows' proxier does seen from outside: changes wait for the next synchronization, all are
-// programmed one after the other, and a Service without endpoints gets no load balancer. It knows ClusterIP
-// Services with IPv4 addresses, and nothing else.
+// programmed one after the other, and a Service without endpoints gets no load balancer. It knows cluster IPs
+// and node ports of IPv4, and nothing else.
 package proxier
 
 import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -82,12 +83,12 @@ func Run(ctx context.Context, o Options) error {
 			return nil //nolint:nilerr // ctx has ended
 		}
 		process := o.Machine.Spawn("kube-proxy.exe")
-		if err := process.HandleHTTP(address, http.HandlerFunc(p.metrics.serve)); err != nil &&
+		if err := process.HandleHTTP(address, p.pages()); err != nil &&
 			!errors.Is(err, simulated.ErrKilled) {
 			return err
 		}
 		stop := context.AfterFunc(ctx, process.Kill)
-		err := p.serve(process.Context(), hns{process.Platform.Files})
+		err := p.serve(process.Context(), hns{files: process.Platform.Files, compute: process.Platform.Compute})
 		stop()
 		if ctx.Err() != nil {
 			return nil
@@ -96,6 +97,22 @@ func Run(ctx context.Context, o Options) error {
 			return err
 		}
 	}
+}
+
+// network is the HNS network of the simulated node's pods.
+const network = "Calico"
+
+// pages serves the metrics, and the configuration in the form of kubernetes v1.36.3 (cmd/kube-proxy/app/server.go, which
+// serves KubeProxyConfiguration v1alpha1 at /configz).
+func (p *proxier) pages() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", p.metrics.serve)
+	mux.HandleFunc("/configz", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"kubeproxy.config.k8s.io":{"kind":"KubeProxyConfiguration","apiVersion":"kubeproxy.config.k8s.io/v1alpha1",`+
+			`"healthzBindAddress":"127.0.0.1:10256","winkernel":{"networkName":%q,"sourceVip":"","enableDSR":true,`+
+			`"rootHnsEndpointName":"cbr0","forwardHealthCheckVip":false}}}`, network)
+	})
+	return mux
 }
 
 // watch follows the API server until ctx ends. It closes the channel when it has ended.
@@ -169,6 +186,13 @@ func (p *proxier) sync(ctx context.Context, h hns) (again bool, err error) {
 	p.metrics.pendingServices.clear()
 	p.metrics.pendingEndpoints.clear()
 	wanted := wantedBalancers(p.services.List(), p.slices.List())
+	if err := h.findNetwork(ctx, network); err != nil {
+		return false, err
+	}
+	locals, err := h.locals(ctx)
+	if err != nil {
+		return false, err
+	}
 	for _, name := range sorted(wanted) {
 		b := wanted[name]
 		if _, known := p.seen[name]; !known {
@@ -182,7 +206,7 @@ func (p *proxier) sync(ctx context.Context, h hns) (again bool, err error) {
 			again = true
 			continue
 		}
-		if err := p.program(ctx, h, name, b); err != nil {
+		if err := p.program(ctx, h, name, b, locals); err != nil {
 			return again, err
 		}
 	}
@@ -190,12 +214,14 @@ func (p *proxier) sync(ctx context.Context, h hns) (again bool, err error) {
 }
 
 // program writes the load balancer of a Service, and the endpoints that HNS does not have.
-func (p *proxier) program(ctx context.Context, h hns, name string, b balancer) error {
-	if slices.Equal(p.balancers[name].endpoints, b.endpoints) && p.balancers[name].vip == b.vip {
+func (p *proxier) program(ctx context.Context, h hns, name string, b balancer, locals map[string]string) error {
+	was := p.balancers[name]
+	if slices.Equal(was.endpoints, b.endpoints) && was.vip == b.vip && was.nodePort == b.nodePort && was.sticky == b.sticky &&
+		was.optimized == b.optimized {
 		return nil
 	}
 	for _, address := range b.endpoints {
-		if p.endpoints[address] {
+		if p.endpoints[address] || locals[address] != "" {
 			continue
 		}
 		if err := p.pause(ctx, h.putEndpoint(address)); err != nil {
@@ -203,7 +229,7 @@ func (p *proxier) program(ctx context.Context, h hns, name string, b balancer) e
 		}
 		p.endpoints[address] = true
 	}
-	if err := p.pause(ctx, h.putBalancer(b)); err != nil {
+	if err := p.pause(ctx, h.putBalancer(b, locals)); err != nil {
 		return err
 	}
 	p.balancers[name] = b

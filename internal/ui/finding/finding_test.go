@@ -12,7 +12,7 @@ func TestWrite(t *testing.T) {
 	var out bytes.Buffer
 	err := finding.Write(ui.NewPage(&out, false), "win-1", "ltsc2022", "1 error", []finding.Entry{
 		{By: "rule", Finding: finding.Finding{Severity: finding.Error, What: "it is broken", Remedy: "mend it"},
-			On: "n1, n2", Seen: []string{"pieces", "n2: shards"}},
+			On: "n1, n2", Seen: []string{"pieces", "n2: shards"}, Notes: []string{"affected: all"}},
 		{By: "another", Finding: finding.Finding{Severity: finding.Warning, What: "it will break"}},
 		{By: "third", Finding: finding.Finding{Severity: finding.Info, What: "it is there"}},
 	})
@@ -21,6 +21,7 @@ func TestWrite(t *testing.T) {
            on n1, n2
            seen: pieces
            seen: n2: shards
+           affected: all
            → mend it
 ! another  it will break
 · third    it is there

@@ -13,6 +13,8 @@ type Entry struct {
 	Finding
 	On   string   // the nodes that have the finding, if several were examined
 	Seen []string // the evidence of several nodes; if set, it replaces Finding.Evidence
+	// Notes are more facts about the finding, one a line.
+	Notes []string
 }
 
 // Write writes a summary line for a node, then each finding with its evidence and remedy.
@@ -37,6 +39,9 @@ func WriteList(p *ui.Page, all []Entry) error {
 		}
 		for _, seen := range e.seen() {
 			rows = append(rows, []string{"", "seen: " + seen})
+		}
+		for _, note := range e.Notes {
+			rows = append(rows, []string{"", note})
 		}
 		if e.Remedy != "" {
 			rows = append(rows, []string{"", "→ " + e.Remedy})
