@@ -312,11 +312,7 @@ func isDomain(name string) bool {
 
 func hostNetworkOfHostProcess(p *pods, found report) {
 	if p.isHostProcess() && !p.spec.HostNetwork {
-		at := p.at("hostNetwork")
-		if p.has("hostNetwork") == nil {
-			at = p.at("securityContext")
-		}
-		found(seen{at: at, what: "the API server rejects HostProcess pods without hostNetwork: true"})
+		found(seen{at: p.at("hostNetwork"), what: "the API server rejects HostProcess pods without hostNetwork: true"})
 	}
 }
 
