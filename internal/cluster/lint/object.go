@@ -74,7 +74,9 @@ func (o *object) mistyped(wrong *json.UnmarshalTypeError) path {
 		for _, p := range places {
 			next = append(next, o.items(p.child(part))...)
 		}
-		places = next
+		if len(next) > 0 { // the name of an embedded struct is no field
+			places = next
+		}
 	}
 	kinds := map[string]yaml.Kind{"array": yaml.SequenceNode, "object": yaml.MappingNode}
 	for _, p := range places {

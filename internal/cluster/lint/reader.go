@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -44,7 +45,7 @@ func (r *Reader) Stream(shown string, content []byte) { r.read(shown, content, f
 
 // isTemplate reports whether a file is a template of Helm, which is no YAML before helm has rendered it.
 func isTemplate(name string, content []byte) bool {
-	return strings.Contains(string(content), "{{") && strings.Contains("/"+strings.ReplaceAll(name, `\`, "/"), "/templates/")
+	return bytes.Contains(content, []byte("{{")) && strings.Contains("/"+strings.ReplaceAll(name, `\`, "/"), "/templates/")
 }
 
 func (r *Reader) read(name string, content []byte, template bool) {
@@ -59,7 +60,7 @@ func (r *Reader) read(name string, content []byte, template bool) {
 				documents.MostAliased))
 		}
 		for _, item := range documents.Items(n) {
-			r.object(name, item)
+			r.object(name, item, bytes.Contains(content, []byte("{{")))
 		}
 	})
 	if err != nil {
@@ -67,14 +68,19 @@ func (r *Reader) read(name string, content []byte, template bool) {
 	}
 }
 
-// object reads one object. A document without a kind is none of Kubernetes' own, and is left out.
-func (r *Reader) object(file string, n *yaml.Node) {
+// object reads one object. A document without a kind is none of Kubernetes' own, and is left out. braces reports that the
+// file has {{, so that it may be a template which YAML can read.
+func (r *Reader) object(file string, n *yaml.Node, braces bool) {
 	o := &object{file: file, node: n, kind: documents.Text(n, "kind"), name: documents.Text(n, "metadata", "name"),
 		namespace: documents.Text(n, "metadata", "namespace"), group: groupOf(documents.Text(n, "apiVersion"))}
 	if o.kind == "" || documents.Text(n, "apiVersion") == "" || o.kind == "Secret" {
 		return
 	}
 	o.readPods(r.Paths)
+	if o.wrong != nil && braces {
+		r.skip(file, n.Line, o.String()+" is a template: fill it in first")
+		return
+	}
 	r.objects = append(r.objects, o)
 }
 

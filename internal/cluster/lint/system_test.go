@@ -113,3 +113,26 @@ func TestFormsThatTheServerRefuses(t *testing.T) {
 		t.Errorf("%+v", report.Findings)
 	}
 }
+
+// The error of Go names the embedded struct that volumes have; the finding has the field's own place.
+func TestFormOfAVolume(t *testing.T) {
+	report := checked(t, lint.Manifest("volumes:\n- name: a\n  emptyDir: {}\n- name: b\n  fc:\n    lun: '2'"))
+	if len(report.Findings) != 1 || report.Findings[0].Field != "spec.volumes[1].fc.lun" || report.Findings[0].Line != 11 {
+		t.Errorf("%+v", report.Findings)
+	}
+}
+
+// A template that YAML can read is no object yet: {{.Image}} is a mapping there, or a part of a text.
+func TestTemplatesOutsideOfCharts(t *testing.T) {
+	for _, text := range []string{
+		lint.Manifest("containers:\n- name: a\n  image: {{.Image}}"),
+		lint.Manifest("containers:\n- name: a\n  image: a:1\n  resources: {limits: {cpu: '{{$cpu}}'}}"),
+	} {
+		var r lint.Reader
+		r.File("a.yaml", []byte(text))
+		report := r.Check(lint.Options{})
+		if len(report.Findings) != 0 || len(report.Unread) != 1 || !strings.Contains(report.Unread[0].Why, "template") {
+			t.Errorf("%+v", report)
+		}
+	}
+}
