@@ -2,7 +2,7 @@ package lint
 
 import corev1 "k8s.io/api/core/v1"
 
-// manifests are what the rules ask of other objects than the one that they look at.
+// manifests has the objects around the one that a rule looks at.
 type manifests struct {
 	namespaces map[string]*object
 	labelled   map[label][]*pods // the pods for Windows that have a label

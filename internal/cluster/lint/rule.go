@@ -18,7 +18,7 @@ const (
 	Noted    Effect = "noted"    // it works, with a difference worth knowing
 )
 
-// Rule is something that is expected of manifests.
+// Rule is a demand on manifests.
 type Rule struct {
 	ID       string
 	Title    string // what is expected, as in "the pods are placed on Windows nodes"
@@ -37,7 +37,7 @@ type Rule struct {
 	object  func(*object, *manifests, report) // looks at any object
 }
 
-// seen is something that a rule has found. What is empty is the rule's own.
+// seen is something that a rule has found. The rule has the values of empty fields.
 type seen struct {
 	at       path
 	what     string

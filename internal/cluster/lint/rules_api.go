@@ -188,7 +188,7 @@ func linuxFieldAt(p *pods, at path, f linuxField, found report) {
 	found(s)
 }
 
-// isRestriction reports whether a field takes rights away, or asks for the default: nobody relies on it where it has no
+// isRestriction reports whether a field takes rights away, or asks for the default: no author relies on it where it has no
 // effect, and the Pod Security standard restricted demands some of these without spec.os.name.
 func isRestriction(name string, value any) bool {
 	switch name {

@@ -12,7 +12,7 @@ import (
 // system is the operating system that pods are for, as far as the manifests show it.
 type system struct {
 	name corev1.OSName // "": unknown
-	// by is what shows it, for people.
+	// by names the field that shows it, for people.
 	by string
 	// placed reports that the scheduler puts the pods on nodes of that system alone.
 	placed bool

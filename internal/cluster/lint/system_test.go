@@ -60,7 +60,7 @@ func TestARuntimeClassPlacesPods(t *testing.T) {
 	}
 }
 
-// Without spec.os.name, fields that only take rights away are notes: nobody relies on more than what Windows does. Fields
+// Without spec.os.name, fields that only take rights away are notes: the pod needs no more than Windows gives. Fields
 // that the pod relies on are warnings.
 func TestFieldsThatWindowsIgnores(t *testing.T) {
 	for field, want := range map[string]finding.Severity{
