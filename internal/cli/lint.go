@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"io"
 	"slices"
 	"strings"
 
@@ -110,6 +111,9 @@ func (a *app) printLint(report lint.Report) error {
 	}
 	return a.print(report, report.WriteText)
 }
+
+// WriteLintRules writes the page of lint's rules.
+func WriteLintRules(w io.Writer) error { return lint.WritePage(w) }
 
 // lintFormats are the formats that only lint has.
 func lintFormats() []string { return []string{lint.SARIF, lint.GitHub, lint.JUnit} }

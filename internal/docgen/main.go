@@ -18,7 +18,6 @@ import (
 	"github.com/swdt-dev/swdt/api/v1alpha1"
 	"github.com/swdt-dev/swdt/internal/architecture"
 	"github.com/swdt-dev/swdt/internal/cli"
-	"github.com/swdt-dev/swdt/internal/cluster/lint"
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
 	"github.com/swdt-dev/swdt/internal/proof/selftest"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -48,7 +47,7 @@ func run(ctx context.Context, folder string) error {
 	if err != nil {
 		return err
 	}
-	lintRules, err := rulesPage("# Rules of swdt lint\n\n", lint.WritePage)
+	lintRules, err := rulesPage("# Rules of swdt lint\n\n", cli.WriteLintRules)
 	if err != nil {
 		return err
 	}

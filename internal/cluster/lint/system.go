@@ -135,7 +135,7 @@ func classSystems(all []*object) map[string]corev1.OSName {
 // words of their tags.
 func isWindowsImage(image string) bool {
 	image = strings.ToLower(image)
-	return slices.ContainsFunc([]string{"mcr.microsoft.com/windows", "mcr.microsoft.com/dotnet/framework", "windows-host-process-containers",
+	return slices.ContainsFunc([]string{"windows/servercore", "windows/server:", "dotnet/framework", "windows-host-process-containers",
 		"windowsservercore", "nanoserver", "ltsc2019", "ltsc2022", "ltsc2025", "windows-amd64", "windows-1809", "windows-2019", "windows-2022",
 		"windows-2025"}, func(word string) bool { return strings.Contains(image, word) })
 }
