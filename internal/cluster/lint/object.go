@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubernetesjson "sigs.k8s.io/json"
 
 	"github.com/swdt-dev/swdt/internal/cluster/documents"
 )
@@ -182,13 +183,13 @@ func (o *object) readPods(others map[string]string) {
 	o.pods = &pods{object: o, path: at.child("spec"), meta: template.Metadata, spec: template.Spec}
 }
 
-// decode reads the value at a path into a type of the API.
+// decode reads the value at a path into a type of the API, as the API server does: names of fields have one spelling.
 func (o *object) decode(p path, into any) error {
 	text, err := json.Marshal(plain(o.at(p)))
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(text, into)
+	return kubernetesjson.UnmarshalCaseSensitivePreserveInts(text, into)
 }
 
 // plain returns a value as JSON has it. Like kubectl, it reads the words of YAML 1.1 for booleans.

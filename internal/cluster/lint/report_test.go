@@ -46,8 +46,10 @@ func TestValuesAsKubectlReadsThem(t *testing.T) {
 		"hostPID: 'yes'": "api-form",
 		"hostPID: off":   "",
 		"hostUsers: off": "sec-linux-field",
-		"securityContext: {sysctls: [], seLinuxOptions: null}": "",
-		"securityContext: {seLinuxOptions: {}}":                "sec-linux-field",
+		"hostpid: true":  "", // names of fields have one spelling
+		"securitycontext: {windowsOptions: {hostProcess: true}}": "",
+		"securityContext: {sysctls: [], seLinuxOptions: null}":   "",
+		"securityContext: {seLinuxOptions: {}}":                  "sec-linux-field",
 	} {
 		if got := strings.Join(rules(checked(t, lint.Manifest(spec)), finding.Error), " "); got != want {
 			t.Errorf("%s: %q, want %q", spec, got, want)
