@@ -32,10 +32,10 @@ func lifecycleRules() []Rule {
 			Good:   "  livenessProbe: {timeoutSeconds: 10, exec: {command: [powershell, -Command, Get-Service w3svc]}}",
 		},
 		{
-			ID: "life-stopsignal", Severity: finding.Warning, Effect: Rejected,
+			ID: "life-stopsignal", Severity: finding.Warning, Effect: Ignored,
 			Title: "stopSignal is SIGTERM or SIGKILL",
-			Means: "with the feature gate ContainerStopSignals the API server rejects others for Windows, and any without spec.os.name. Without " +
-				"the gate it drops the field.",
+			Means: "the API server drops the field. With the feature gate ContainerStopSignals, which is off, it rejects other signals for Windows, " +
+				"and any without spec.os.name.",
 			Remedy: "remove stopSignal", Source: validationAt, windows: stopSignals,
 			Bad: "  lifecycle: {stopSignal: SIGUSR1}", Good: "  lifecycle: {stopSignal: SIGTERM}",
 		},
