@@ -76,7 +76,7 @@ func (c *checking) check(o *object, rule Rule) {
 	if rule.object != nil {
 		rule.object(o, c.manifests, found)
 	}
-	if o.pods == nil {
+	if o.pods == nil || rule.whole && o.pods.isPatch() {
 		return
 	}
 	if rule.pods != nil {

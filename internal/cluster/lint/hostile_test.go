@@ -26,7 +26,7 @@ func hostiles() map[string]string {
 		"many comments":           pod + strings.Repeat("  # swdt-lint:ignore x: y\n", 50_000) + "  hostPID: true\n",
 		"many containers":         pod + "  containers:\n" + strings.Repeat("  - {name: a, securityContext: {privileged: true, runAsUser: 1}}\n", 6_000),
 		"many documents":          strings.Repeat("---\napiVersion: v1\nkind: Pod\nspec: {hostPID: true, os: {name: windows}}\n", 3_000),
-		"NUL bytes":               pod + "  hostname: \"\\0\\0\"\n",
+		"NUL bytes":               pod + "  hostPID: true\n  hostname: \"\\0\\0\"\n",
 		"bytes that are no UTF-8": "apiVersion: \xff\xfe\n",
 		"numbers that overflow":   pod + "  terminationGracePeriodSeconds: 1e999\n",
 	}

@@ -42,6 +42,16 @@ func (p *pods) containers() (all []container) {
 	return all
 }
 
+// isPatch reports whether the object is a patch of kustomize, which has a part of the pods: containers have no images.
+func (p *pods) isPatch() bool {
+	for i := range p.spec.Containers {
+		if p.spec.Containers[i].Image == "" {
+			return true
+		}
+	}
+	return len(p.spec.Containers) == 0
+}
+
 // options returns the Windows options of the pods; never nil.
 func (p *pods) options() *corev1.WindowsSecurityContextOptions {
 	if sc := p.spec.SecurityContext; sc != nil && sc.WindowsOptions != nil {

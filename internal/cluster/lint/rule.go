@@ -32,6 +32,9 @@ type Rule struct {
 	// pod's spec, fields of its container if they are indented, or whole manifests.
 	Bad, Good string
 
+	// whole marks a rule about something that pods lack. It looks at whole pods alone, and not at a patch of kustomize.
+	whole bool
+
 	windows func(*pods, report)               // looks at pods for Windows
 	pods    func(*pods, report)               // looks at all pods
 	object  func(*object, *manifests, report) // looks at any object

@@ -50,14 +50,14 @@ func apiRules() []Rule {
 			Good: `securityContext: {windowsOptions: {runAsUserName: 'ContainerUser'}}`,
 		},
 		{
-			ID: "hpc-hostnetwork", Severity: finding.Error, Effect: Rejected,
+			ID: "hpc-hostnetwork", whole: true, Severity: finding.Error, Effect: Rejected,
 			Title:  "HostProcess pods have hostNetwork: true",
 			Means:  "the API server rejects the pods. They use the node's network in any case.",
 			Remedy: "write hostNetwork: true", Source: validationAt, pods: hostNetworkOfHostProcess,
 			Bad: `securityContext: {windowsOptions: {hostProcess: true, runAsUserName: 'NT AUTHORITY\SYSTEM'}}`, Good: hostProcessExample,
 		},
 		{
-			ID: "hpc-mixed", Severity: finding.Error, Effect: Rejected,
+			ID: "hpc-mixed", whole: true, Severity: finding.Error, Effect: Rejected,
 			Title:  "all containers of a pod are HostProcess containers, or none is",
 			Means:  "the API server rejects the pods. Init containers and ephemeral containers count.",
 			Remedy: "write hostProcess: true in the securityContext of the pods, and in no container", Source: validationAt, pods: mixedHostProcess,

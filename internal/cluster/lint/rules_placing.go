@@ -16,7 +16,7 @@ func placingRules() []Rule {
 	const admission = kubernetesAt + "pkg/kubelet/lifecycle/predicate.go"
 	return []Rule{
 		{
-			ID: "place-no-selector", Severity: finding.Error, Effect: Fails,
+			ID: "place-no-selector", whole: true, Severity: finding.Error, Effect: Fails,
 			Title: "the pods are placed on Windows nodes",
 			Means: "the scheduler does not look at spec.os.name, nor at images. On a Linux node, kubelet refuses the pods with " +
 				"PodOSNotSupported, or the image has no variant for the node, and controllers make more of them.",
@@ -31,7 +31,7 @@ func placingRules() []Rule {
 			Bad: pod("metadata: {name: web, labels: {kubernetes.io/os: linux}}", ""), Good: pod("metadata: {name: web, labels: {app: web}}", ""),
 		},
 		{
-			ID: "place-os-field-missing", Severity: finding.Info, Effect: Noted,
+			ID: "place-os-field-missing", whole: true, Severity: finding.Info, Effect: Noted,
 			Title: "Windows pods have spec.os.name: windows",
 			Means: "the pods run. But the API server does not check them for fields that are for Linux alone, and a namespace with the " +
 				"Pod Security standard restricted demands fields that do nothing on Windows.",
@@ -39,7 +39,7 @@ func placingRules() []Rule {
 			Bad: "os: null", Good: "os: {name: windows}",
 		},
 		{
-			ID: "place-daemonset-both", Severity: finding.Warning, Effect: Fails,
+			ID: "place-daemonset-both", whole: true, Severity: finding.Warning, Effect: Fails,
 			Title: "a DaemonSet selects one operating system",
 			Means: "its pods land on Windows nodes too, and wait there for an image that has no variant for Windows. A taint of the Windows " +
 				"nodes keeps pods without a toleration away.",

@@ -10,7 +10,7 @@ import (
 func resourceRules() []Rule {
 	return []Rule{
 		{
-			ID: "res-memory-limit", Severity: finding.Info, Effect: Noted,
+			ID: "res-memory-limit", whole: true, Severity: finding.Info, Effect: Noted,
 			Title: "containers have a limit of memory",
 			Means: "Windows has no process that ends others when memory runs out: a container without a limit grows into the page file, and slows " +
 				"the node down. Requests do not bound it.",

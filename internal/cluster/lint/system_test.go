@@ -136,3 +136,19 @@ func TestTemplatesOutsideOfCharts(t *testing.T) {
 		}
 	}
 }
+
+// A patch of kustomize has a part of a pod: what it lacks may be in the base. What it has counts.
+func TestPatches(t *testing.T) {
+	const head = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  template:\n    spec:\n"
+	for text, want := range map[string]string{
+		"      os: {name: windows}\n": "",
+		"      securityContext: {windowsOptions: {hostProcess: true}}\n      containers: [{name: web}]\n":                  "",
+		"      containers: [{name: web, securityContext: {windowsOptions: {runAsUserName: ''}}}]\n":                        "windows-options",
+		"      os: {name: windows}\n      containers: [{name: web, securityContext: {privileged: false}}]\n":               "sec-linux-field",
+		"      os: {name: windows}\n      containers: [{name: web, image: 'web:1', resources: {limits: {memory: 1Gi}}}]\n": "place-no-selector",
+	} {
+		if got := strings.Join(rules(checked(t, head+text), finding.Info), " "); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
