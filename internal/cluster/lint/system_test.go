@@ -137,7 +137,7 @@ func TestTemplatesOutsideOfCharts(t *testing.T) {
 	}
 }
 
-// A patch of kustomize has a part of a pod: what it lacks may be in the base. What it has counts.
+// A patch of kustomize has a part of a pod: what it lacks may be in the base. The fields that it has are checked.
 func TestPatches(t *testing.T) {
 	const head = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  template:\n    spec:\n"
 	for text, want := range map[string]string{
