@@ -74,6 +74,22 @@ manifests() {
 	"$work/admit/admit" "$work/manifests"
 }
 
+# The code of two API servers judges pods; swdt lint must find what they reject.
+lint_pods() {
+	local version module
+	mkdir "$work/judges"
+	while read -r version module; do
+		mkdir "$work/judge-$version"
+		cp "$module"/go.{mod,sum} "$work/judge-$version"
+		cp scripts/oracles/pods-main.txt "$work/judge-$version/main.go"
+		(cd "$work/judge-$version" && GOFLAGS="$GOFLAGS -mod=mod" go build -o "$work/judges/$version" .)
+	done <<-'END'
+		1.36.3 lab/kubernetes
+		1.35.4 lab/kubernetes/1.35.4
+	END
+	SWDT_ADMIT=$work/judges tested ./internal/cluster/lint TestAgreesWithValidation
+}
+
 skopeo_images() {
 	tested ./internal/obtain/publish TestSkopeoCopiesWhatIsPublished
 	(cd tools && tested ./images TestSkopeoReadsTheLayouts)
@@ -87,7 +103,7 @@ tested() { # PACKAGE TEST
 }
 
 failed=0
-for oracle in gitleaks cyclonus toml_test promtool_metrics manifests skopeo_images; do
+for oracle in gitleaks cyclonus toml_test promtool_metrics manifests lint_pods skopeo_images; do
 	echo "$oracle"
 	"$oracle" || { echo "FAIL  $oracle"; failed=1; }
 done

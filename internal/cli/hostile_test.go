@@ -174,7 +174,7 @@ func notShown() map[string]string {
 		"diag show": here, "stats compare": here, "stats report": here, "cri env": here, "config": parent,
 		"config init": here, "config validate": here, "config trust": here, "config untrust": here, "config list": here,
 		"config schema": here, "config convert": here, "sandbox": parent, "sandbox up": here, "sandbox status": here,
-		"sandbox down": here, "version": here,
+		"sandbox down": here, "version": here, "lint": here,
 		"completion": here, "options": here, "help exit-codes": here, "hns": parent, "hcs": parent, "cri": parent,
 		"stats": parent, "trace": parent,
 		"join":    "it needs a cluster, and tells the story of its steps as setup does",

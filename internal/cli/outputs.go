@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"github.com/swdt-dev/swdt/internal/cluster/lint"
 	"github.com/swdt-dev/swdt/internal/cluster/upgradecheck"
 	"github.com/swdt-dev/swdt/internal/config/trust"
 	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
@@ -75,6 +76,7 @@ func outputs() map[string]output {
 		"reset":         steps,
 		"upgrade node":  steps,
 		"upgrade check": {document: upgradecheck.Report{}, wide: true},
+		"lint":          {document: lint.Report{}, wide: true, formats: lintFormats()},
 		"push": {document: push.Report{},
 			modes: []mode{{flags: "--watch", document: push.NodeResult{}, records: true}}},
 		"rollback": {document: push.Report{}},

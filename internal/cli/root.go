@@ -91,7 +91,7 @@ func (a *app) taskGroups() []taskGroup {
 			a.execCommand(), a.shellCommand(), a.powershellCommand(), a.cpCommand(), a.forwardCommand(), a.rdpCommand(), a.captureCommand(), a.hnsCommand(),
 			a.hcsCommand(), a.criCommand(), a.statsCommand(), a.traceCommand(), a.diagCommand()}},
 		{"Nodes and clusters", []*cobra.Command{a.joinCommand(), a.upgradeCommand(), a.resetCommand(), a.clusterCommand(),
-			a.networkCommand(), a.vmCommand(), a.imageCommand()}},
+			a.networkCommand(), a.vmCommand(), a.imageCommand(), a.lintCommand()}},
 		{"Prove", []*cobra.Command{a.e2eCommand(), a.readinessCommand(), a.netpolCommand(), a.scaleCommand(),
 			a.selftestCommand()}},
 		{"Fleet", []*cobra.Command{a.fleetCommand()}},

@@ -4,11 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"os"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -106,7 +101,7 @@ func (a *app) runUpgradeCheck(ctx context.Context, o *upgradeCheckOptions) error
 		return err
 	}
 	reader := upgradecheck.NewReader(o.table)
-	if err := a.readFiles(reader, o.files); err != nil {
+	if err := a.readTexts(reader, o.files, "-f: "); err != nil {
 		return err
 	}
 	if len(reader.NodeFiles) > 0 {
@@ -136,39 +131,6 @@ func (a *app) runUpgradeCheck(ctx context.Context, o *upgradeCheckOptions) error
 		return &exitError{code: exitFinding}
 	}
 	return failed
-}
-
-// readFiles reads the files and folders of -f.
-func (a *app) readFiles(r *upgradecheck.Reader, files []string) error {
-	for _, name := range files {
-		if name == "-" {
-			text, err := io.ReadAll(a.streams.In)
-			if err != nil {
-				return fmt.Errorf("read stdin: %w", err)
-			}
-			r.Texts++
-			r.Documents(text, upgradecheck.Place{File: "stdin"})
-			continue
-		}
-		info, err := os.Stat(name)
-		if err != nil {
-			return usagef("-f: %v", err)
-		}
-		shown := filepath.ToSlash(name)
-		if info.IsDir() {
-			prefix := strings.TrimPrefix(path.Clean(shown)+"/", "./")
-			if err := r.Folder(os.DirFS(name), prefix); err != nil {
-				return usagef("-f %s: %v", name, err)
-			}
-			continue
-		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return usagef("-f: %v", err)
-		}
-		r.File(shown, text)
-	}
-	return nil
 }
 
 // chooseCluster returns the cluster to read; nil if only files, or only nodes, are read.

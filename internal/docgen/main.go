@@ -1,6 +1,6 @@
 // Command docgen writes generated documentation: the pages under docs/reference (commands from
-// their help, nodes and clusters from their schema, results from their Go types), doctor's rules under
-// docs/rules, and the picture in docs/architecture.md from the code's imports.
+// their help, nodes and clusters from their schema, results from their Go types), the rules of doctor and of lint
+// under docs/rules, and the picture in docs/architecture.md from the code's imports.
 package main
 
 import (
@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -42,7 +43,11 @@ func run(ctx context.Context, folder string) error {
 	if err != nil {
 		return err
 	}
-	rules, err := rulesPage()
+	rules, err := rulesPage("# Rules of swdt doctor\n\n", doctor.WritePage)
+	if err != nil {
+		return err
+	}
+	lintRules, err := rulesPage("# Rules of swdt lint\n\n", cli.WriteLintRules)
 	if err != nil {
 		return err
 	}
@@ -58,7 +63,7 @@ func run(ctx context.Context, folder string) error {
 		pages[filepath.Join("..", name)] = page
 	}
 	pages["flags.md"] = flagPage()
-	pages["commands.md"], pages["../rules/doctor.md"] = commands, rules
+	pages["commands.md"], pages["../rules/doctor.md"], pages["../rules/lint.md"] = commands, rules, lintRules
 	maps.Copy(pages, documents)
 	// Remove the folder first, so that no schema of a command that no longer exists remains.
 	if err := os.RemoveAll(filepath.Join(folder, "results")); err != nil {
@@ -118,10 +123,11 @@ func withPart(path, text string) ([]byte, error) {
 	return []byte(before + generated + text + partEnd + after), nil
 }
 
-func rulesPage() ([]byte, error) {
+// rulesPage returns a page with rules, which write writes.
+func rulesPage(title string, write func(io.Writer) error) ([]byte, error) {
 	var page bytes.Buffer
-	page.WriteString("# Rules of swdt doctor\n\n" + generated)
-	err := doctor.WritePage(&page)
+	page.WriteString(title + generated)
+	err := write(&page)
 	return page.Bytes(), err
 }
 

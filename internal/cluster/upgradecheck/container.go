@@ -8,13 +8,14 @@ import (
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/swdt-dev/swdt/internal/cluster/documents"
 	"github.com/swdt-dev/swdt/internal/cluster/kubesettings"
 )
 
 // pods reads the specification of pods.
 func (w *walk) pods(spec *yaml.Node, path []string) {
-	selectors := texts(child(spec, "nodeSelector"))
-	system := text(spec, "os", "name")
+	selectors := documents.Texts(documents.Child(spec, "nodeSelector"))
+	system := documents.Text(spec, "os", "name")
 	if system == "" {
 		system = selectors[corev1.LabelOSStable]
 	}
@@ -22,13 +23,13 @@ func (w *walk) pods(spec *yaml.Node, path []string) {
 	first := len(w.r.Settings)
 	pods := Pods{Place: w.at(spec, path), Selectors: selectors}
 	for _, list := range []string{"initContainers", "containers"} {
-		all := child(spec, list)
+		all := documents.Child(spec, list)
 		if all == nil {
 			continue
 		}
 		for i, container := range all.Content {
 			at := append(slices.Clip(path), fmt.Sprintf("%s[%d]", list, i))
-			if image := text(container, "image"); image != "" {
+			if image := documents.Text(container, "image"); image != "" {
 				pods.Images = append(pods.Images, image)
 			}
 			w.container(spec, container, at, linux)
@@ -45,7 +46,7 @@ func (w *walk) container(spec, container *yaml.Node, path []string, linux bool) 
 	var args []string
 	var places []Place
 	for _, name := range []string{"command", "args"} {
-		list := child(container, name)
+		list := documents.Child(container, name)
 		if list == nil || list.Kind != yaml.SequenceNode {
 			continue
 		}
@@ -54,7 +55,7 @@ func (w *walk) container(spec, container *yaml.Node, path []string, linux bool) 
 			places = append(places, w.at(item, append(slices.Clip(path), fmt.Sprintf("%s[%d]", name, i))))
 		}
 	}
-	image := text(container, "image")
+	image := documents.Text(container, "image")
 	w.knownImage(image, args, w.at(container, path))
 	begin := slices.IndexFunc(args, func(arg string) bool {
 		return !strings.ContainsAny(arg, " =") && programOf(arg) != ""
@@ -82,12 +83,12 @@ func hasFlag(all []Setting, name string) bool {
 
 // reads notes the ConfigMaps that pods of a Windows kube-proxy mount.
 func (w *walk) reads(spec *yaml.Node) {
-	volumes := child(spec, "volumes")
+	volumes := documents.Child(spec, "volumes")
 	if volumes == nil {
 		return
 	}
 	for _, volume := range volumes.Content {
-		if name := text(volume, "configMap", "name"); name != "" {
+		if name := documents.Text(volume, "configMap", "name"); name != "" {
 			w.r.proxyReads[w.namespace+"/"+name] = true
 		}
 	}

@@ -1,15 +1,13 @@
 package upgradecheck
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/swdt-dev/swdt/internal/cluster/documents"
 	"github.com/swdt-dev/swdt/internal/cluster/kubesettings"
 )
 
@@ -22,27 +20,34 @@ const ownGroup = "windows.k8s.io/"
 // Documents reads YAML or JSON: objects of Kubernetes, configuration files, or any other documents in which settings
 // are in known places. A text that is no YAML, such as a template, is read as a script.
 func (r *Reader) Documents(text []byte, place Place) {
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	for {
-		var document yaml.Node
-		err := decoder.Decode(&document)
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		if err != nil {
-			r.unread(place, fmt.Sprintf("is not YAML, so only flags and gates in its text were looked for: %v", err))
-			r.Script(string(text), place)
-			return
-		}
-		if len(document.Content) > 0 {
-			r.object(r.expanded(&document, place), place)
-		}
+	err := documents.Each(text, func(n *yaml.Node, cut bool) {
+		r.noteCut(cut, place)
+		r.object(n, place)
+	})
+	if err != nil {
+		r.unread(place, fmt.Sprintf("is not YAML, so only flags and gates in its text were looked for: %v", err))
+		r.Script(string(text), place)
 	}
+}
+
+// noteCut records that some aliases of a document were not followed.
+func (r *Reader) noteCut(cut bool, place Place) {
+	if cut {
+		r.unread(place, fmt.Sprintf("has aliases that lead into themselves or stand for more than %d values: these were not read",
+			documents.MostAliased))
+	}
+}
+
+// expanded returns the value of a document without aliases.
+func (r *Reader) expanded(document *yaml.Node, place Place) *yaml.Node {
+	n, cut := documents.Expanded(document)
+	r.noteCut(cut, place)
+	return n
 }
 
 // object reads one object.
 func (r *Reader) object(n *yaml.Node, place Place) {
-	kind, name := text(n, "kind"), text(n, "metadata", "name")
+	kind, name := documents.Text(n, "kind"), documents.Text(n, "metadata", "name")
 	switch kind {
 	case kubesettings.Kubelet.Kind():
 		r.config(kubesettings.Kubelet, n, ConfigFile, place)
@@ -53,28 +58,26 @@ func (r *Reader) object(n *yaml.Node, place Place) {
 	case "Secret": // its data is none of swdt's business
 		return
 	case "Node", "Cluster":
-		if strings.HasPrefix(text(n, "apiVersion"), ownGroup) {
+		if strings.HasPrefix(documents.Text(n, "apiVersion"), ownGroup) {
 			r.NodeFiles = append(r.NodeFiles, place.at(n.Line))
 			return
 		}
 	}
-	if kind == "List" || strings.HasSuffix(kind, "List") && child(n, "items") != nil {
-		if items := child(n, "items"); items != nil {
-			for _, item := range items.Content {
-				r.object(item, place)
-			}
-			return
+	if items := documents.Items(n); len(items) != 1 || items[0] != n {
+		for _, item := range items {
+			r.object(item, place)
 		}
+		return
 	}
 	if kind != "" && name != "" {
-		if namespace := text(n, "metadata", "namespace"); namespace != "" {
+		if namespace := documents.Text(n, "metadata", "namespace"); namespace != "" {
 			name = namespace + "/" + name
 		}
 		place.Object = kind + " " + name
 	}
-	w := walk{r: r, place: place, namespace: text(n, "metadata", "namespace")}
+	w := walk{r: r, place: place, namespace: documents.Text(n, "metadata", "namespace")}
 	if kind == "ConfigMap" {
-		w.configMap = w.namespace + "/" + text(n, "metadata", "name")
+		w.configMap = w.namespace + "/" + documents.Text(n, "metadata", "name")
 	}
 	w.node(n, nil, 0)
 }
@@ -134,13 +137,13 @@ func (w *walk) node(n *yaml.Node, path []string, depth int) {
 // special reads mappings that have a form of their own, and reports whether it has read all of it.
 func (w *walk) special(n *yaml.Node, path []string) bool {
 	switch {
-	case child(n, "containers") != nil:
+	case documents.Child(n, "containers") != nil:
 		w.pods(n, path)
 		return true
-	case text(n, "kind") == kubesettings.Kubelet.Kind():
+	case documents.Text(n, "kind") == kubesettings.Kubelet.Kind():
 		w.r.config(kubesettings.Kubelet, n, ConfigFile, w.at(n, path))
 		return true
-	case text(n, "kind") == kubesettings.KubeProxy.Kind():
+	case documents.Text(n, "kind") == kubesettings.KubeProxy.Kind():
 		w.r.config(kubesettings.KubeProxy, n, ConfigFile, w.at(n, path))
 		return true
 	}
@@ -167,7 +170,7 @@ func (w *walk) named(key string, value *yaml.Node, path []string) bool {
 func (w *walk) extraArgs(p kubesettings.Program, n *yaml.Node, path []string) {
 	if n.Kind == yaml.SequenceNode {
 		for _, item := range n.Content {
-			w.r.flag(p, text(item, "name"), text(item, "value"), CommandLine, w.at(item, path), false)
+			w.r.flag(p, documents.Text(item, "name"), documents.Text(item, "value"), CommandLine, w.at(item, path), false)
 		}
 		return
 	}
@@ -347,39 +350,4 @@ func (r *Reader) Config(p kubesettings.Program, content []byte, form Form, place
 	if place.Object == "" {
 		r.ofWindows(first)
 	}
-}
-
-// child returns the value of a key of a mapping; nil if there is none.
-func child(n *yaml.Node, key string) *yaml.Node {
-	if n == nil || n.Kind != yaml.MappingNode {
-		return nil
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+1]
-		}
-	}
-	return nil
-}
-
-// text returns a text at a path of keys; "" if there is none.
-func text(n *yaml.Node, path ...string) string {
-	for _, key := range path {
-		n = child(n, key)
-	}
-	if n == nil || n.Kind != yaml.ScalarNode {
-		return ""
-	}
-	return n.Value
-}
-
-// texts returns a mapping of texts.
-func texts(n *yaml.Node) map[string]string {
-	all := map[string]string{}
-	if n != nil && n.Kind == yaml.MappingNode {
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			all[n.Content[i].Value] = n.Content[i+1].Value
-		}
-	}
-	return all
 }

@@ -2,68 +2,28 @@ package upgradecheck
 
 import (
 	"bytes"
-	"errors"
 	"io/fs"
 	"path"
 	"strings"
 
+	"github.com/swdt-dev/swdt/internal/cluster/documents"
 	"github.com/swdt-dev/swdt/internal/format/windowstext"
 )
-
-// The bounds of a folder.
-const (
-	mostFiles = 20_000
-	mostBytes = 4 << 20 // of a file
-)
-
-// TooManyFilesError reports a folder that has more files than Folder reads.
-type TooManyFilesError struct{}
-
-func (e *TooManyFilesError) Error() string {
-	return "the folder has more than 20000 files: name a smaller one"
-}
 
 // Folder reads the files below a folder: manifests, configuration files, scripts. Hidden folders are left out. prefix
 // is written before each name.
 func (r *Reader) Folder(folder fs.FS, prefix string) error {
-	count := 0
-	return fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			if name == "." {
-				return err
-			}
-			r.unread(Place{File: prefix + name}, plainReason(err))
-			return nil
-		case entry.IsDir() && name != "." && strings.HasPrefix(entry.Name(), "."):
-			return fs.SkipDir
-		case !entry.Type().IsRegular() || !isRead(name):
-			return nil
-		}
-		if count++; count > mostFiles {
-			return &TooManyFilesError{}
-		}
-		if info, err := entry.Info(); err == nil && info.Size() > mostBytes {
-			r.unread(Place{File: prefix + name}, "has more than 4 MiB")
-			return nil
-		}
-		content, err := fs.ReadFile(folder, name)
-		if err != nil {
-			r.unread(Place{File: prefix + name}, plainReason(err))
-			return nil
-		}
-		r.File(prefix+name, content)
-		return nil
+	return documents.Folder(folder, documents.Files{
+		Wanted:  isRead,
+		Read:    func(name string, content []byte) { r.File(prefix+name, content) },
+		Skipped: func(name, why string) { r.unread(Place{File: prefix + name}, why) },
 	})
 }
 
-// plainReason returns a file error without the file's name, which its place has.
-func plainReason(err error) string {
-	var failed *fs.PathError
-	if errors.As(err, &failed) {
-		return failed.Err.Error()
-	}
-	return err.Error()
+// Stream reads documents of a stream, such as stdin, whose name is shown as that of a file.
+func (r *Reader) Stream(name string, content []byte) {
+	r.Texts++
+	r.Documents(content, Place{File: name})
 }
 
 // isRead reports whether files of this name can have settings.

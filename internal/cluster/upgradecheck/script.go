@@ -1,6 +1,7 @@
 package upgradecheck
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -51,9 +52,11 @@ func (s *script) read(line string) {
 		line = line[:compared[0]] // what follows is looked for, and not set
 	}
 	named := strings.Contains(strings.ToLower(strings.ReplaceAll(line, "-", "")), "featuregates")
+	names := namesIn(line)
+	programs := slices.DeleteFunc(slices.Clone(names), func(n name) bool { return n.program == "" })
 	for _, at := range s.r.patterns.pairs.FindAllStringSubmatchIndex(line, -1) {
 		name, value := line[at[2]:at[3]], strings.ToLower(line[at[4]:at[5]])
-		program := lastProgram(line[:at[2]])
+		program := programs.before(at[2]).program
 		if s.r.knows(name) || slices.Contains(olderGates(), name) {
 			program = s.around
 		} else if !named {
@@ -63,11 +66,9 @@ func (s *script) read(line string) {
 	}
 	for _, at := range s.r.patterns.flags.FindAllStringSubmatchIndex(line, -1) {
 		name := line[at[2]:at[3]]
-		program := lastProgram(line[:at[2]])
+		program := names.before(at[2]).program // none behind kube-log-runner, which starts the program
 		if slices.Contains(kubeletsOwn(), name) {
 			program = kubesettings.Kubelet
-		} else if strings.LastIndex(strings.ToLower(line[:at[2]]), "log-runner") > lastMention(line[:at[2]]) {
-			continue // a flag of kube-log-runner, which starts the program
 		}
 		if program != "" && s.r.wasRemoved(program, name) {
 			s.add(program, Setting{Kind: FlagSetting, Name: name})
@@ -162,22 +163,62 @@ func onlyProgram(text string) kubesettings.Program {
 
 // lastProgram returns the program that a text names last; "" if it names none.
 func lastProgram(text string) kubesettings.Program {
-	kubelet, proxy := mentions(text)
-	switch {
-	case proxy > kubelet:
-		return kubesettings.KubeProxy
-	case kubelet >= 0:
-		return kubesettings.Kubelet
+	last := kubesettings.Program("")
+	for _, found := range namesIn(text) {
+		if found.program != "" {
+			last = found.program
+		}
 	}
-	return ""
+	return last
 }
 
-// lastMention returns where a text names one of the programs last; -1: nowhere.
-func lastMention(text string) int { return max(mentions(text)) }
+// name is the name of a program on a line. program is "" for kube-log-runner.
+type name struct {
+	begin, end int
+	program    kubesettings.Program
+}
 
-func mentions(text string) (kubelet, proxy int) {
-	text = strings.ToLower(text)
-	return strings.LastIndex(text, "kubelet"), max(strings.LastIndex(text, "kube-proxy"), strings.LastIndex(text, "kubeproxy"))
+type names []name
+
+// namesIn returns the names of programs on a line, in their order.
+func namesIn(line string) (all names) {
+	lower := lowerASCII(line)
+	for _, known := range []struct {
+		word    string
+		program kubesettings.Program
+	}{{"kubelet", kubesettings.Kubelet}, {"kube-proxy", kubesettings.KubeProxy}, {"kubeproxy", kubesettings.KubeProxy}, {"log-runner", ""}} {
+		for from := 0; ; {
+			at := strings.Index(lower[from:], known.word)
+			if at < 0 {
+				break
+			}
+			at += from
+			from = at + len(known.word)
+			all = append(all, name{at, from, known.program})
+		}
+	}
+	slices.SortFunc(all, func(a, b name) int { return cmp.Compare(a.begin, b.begin) })
+	return all
+}
+
+// before returns the last name that ends before a byte of the line.
+func (n names) before(at int) name {
+	i, _ := slices.BinarySearchFunc(n, at+1, func(one name, end int) int { return cmp.Compare(one.end, end) })
+	if i == 0 {
+		return name{}
+	}
+	return n[i-1]
+}
+
+// lowerASCII returns a text with its letters A to Z in lower case. It keeps the length, so that places stay.
+func lowerASCII(text string) string {
+	lower := []byte(text)
+	for i, c := range lower {
+		if 'A' <= c && c <= 'Z' {
+			lower[i] = c + 'a' - 'A'
+		}
+	}
+	return string(lower)
 }
 
 func isComment(line string) bool {

@@ -1,24 +1,16 @@
-package upgradecheck
+package documents
 
-import (
-	"fmt"
+import "go.yaml.in/yaml/v3"
 
-	"go.yaml.in/yaml/v3"
-)
+// MostAliased bounds the values that the aliases of a document stand for, since ten lines can stand for millions.
+const MostAliased = 100_000
 
-// mostAliased bounds the values that the aliases of a document stand for, since ten lines can stand for millions.
-const mostAliased = 100_000
-
-// expanded returns the first value of a document with each alias replaced by its value, and each << by the pairs that
-// it merges. An alias that leads into itself, or that stands for too much, is null, which is recorded.
-func (r *Reader) expanded(document *yaml.Node, place Place) *yaml.Node {
-	e := expansion{left: mostAliased, open: map[*yaml.Node]bool{}}
-	n := e.value(document.Content[0], false)
-	if e.cut {
-		r.unread(place, fmt.Sprintf("has aliases that lead into themselves or stand for more than %d values: these were not read",
-			mostAliased))
-	}
-	return n
+// Expanded returns the first value of a document with each alias replaced by its value, and each << by the pairs that
+// it merges. An alias that leads into itself, or that stands for too much, is null, which cut reports.
+func Expanded(document *yaml.Node) (n *yaml.Node, cut bool) {
+	e := expansion{left: MostAliased, open: map[*yaml.Node]bool{}}
+	n = e.value(document.Content[0], false)
+	return n, e.cut
 }
 
 // expansion is the expansion of one document.

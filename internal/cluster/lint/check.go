@@ -1,0 +1,130 @@
+package lint
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/swdt-dev/swdt/internal/ui/finding"
+)
+
+// Finding is something in a manifest that Windows nodes do not do.
+type Finding struct {
+	Rule   string `json:"rule"`
+	Effect Effect `json:"effect"`
+	finding.Finding
+	// Since is the first version of Kubernetes with the effect, such as 1.34; "": all that are supported.
+	Since string `json:"since"`
+	// Source is where the fact was read.
+	Source string `json:"source"`
+	File   string `json:"file"`
+	Line   int    `json:"line"`   // from 1
+	Column int    `json:"column"` // from 1
+	Object string `json:"object"` // such as DaemonSet kube-system/csi-smb-node-win
+	Field  string `json:"field"`  // such as spec.template.spec.hostNetwork
+	// Ignored is the reason why the manifest's author ignores the finding; "": it counts.
+	Ignored string `json:"ignored"`
+}
+
+// Options are how manifests are read.
+type Options struct {
+	// AssumeWindows makes pods whose system the manifests do not show pods for Windows.
+	AssumeWindows bool
+}
+
+// mostFindings bounds a report, since a hostile file can have millions.
+const mostFindings = 10_000
+
+// Check holds all objects that were read against all rules.
+func (r *Reader) Check(o Options) Report {
+	rules, known := Rules(), map[string]bool{}
+	for _, rule := range rules {
+		known[rule.ID] = true
+	}
+	classes := classSystems(r.objects)
+	for _, one := range r.objects {
+		one.readIgnores(known)
+		if one.pods == nil {
+			continue
+		}
+		one.pods.system = systemOf(one.pods, classes)
+		if o.AssumeWindows && one.pods.system.name == "" {
+			one.pods.system = system{name: corev1.Windows, by: "--assume-windows"}
+		}
+	}
+	c := checking{manifests: newManifests(r.objects)}
+	for _, one := range r.objects {
+		for _, rule := range rules {
+			c.check(one, rule)
+		}
+	}
+	return r.report(c)
+}
+
+// checking is one run of the rules.
+type checking struct {
+	*manifests
+	found []Finding
+	more  int // findings that were left out
+}
+
+func (c *checking) check(o *object, rule Rule) {
+	found := func(s seen) { c.add(o, rule, s) }
+	if rule.object != nil {
+		rule.object(o, c.manifests, found)
+	}
+	if o.pods == nil || rule.whole && o.pods.isPatch() {
+		return
+	}
+	if rule.pods != nil {
+		rule.pods(o.pods, found)
+	}
+	if rule.windows != nil && o.pods.system.name == corev1.Windows {
+		rule.windows(o.pods, found)
+	}
+}
+
+func (c *checking) add(o *object, rule Rule, s seen) {
+	if len(c.found) == mostFindings {
+		c.more++
+		return
+	}
+	named, value := o.find(s.at)
+	c.found = append(c.found, Finding{
+		Rule: rule.ID, Effect: cmp.Or(s.effect, rule.Effect), Since: rule.Since, Source: rule.Source,
+		Finding: finding.New(evidenceOf(s.at, value), "%s", s.what).As(cmp.Or(s.severity, rule.Severity)).Remedied("%s", cmp.Or(s.remedy, rule.Remedy)),
+		File:    o.file, Line: named.Line, Column: named.Column, Object: o.String(), Field: s.at.String(), Ignored: o.ignored(rule.ID, s.at),
+	})
+}
+
+// evidenceOf returns a field with its value if that is short, such as "privileged: true".
+func evidenceOf(at path, value *yaml.Node) string {
+	if len(at) == 0 || value == nil || strings.HasPrefix(at[len(at)-1], "[") {
+		return ""
+	}
+	if value.Kind != yaml.ScalarNode {
+		return ""
+	}
+	return at[len(at)-1] + ": " + shortened(value.Value)
+}
+
+// shortened returns the beginning of a text, on one line.
+func shortened(text string) string {
+	const most = 100
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}
+
+// sorted orders findings by severity, rule and place.
+func sorted(all []Finding) []Finding {
+	slices.SortStableFunc(all, func(a, b Finding) int {
+		return cmp.Or(a.Severity.Compare(b.Severity), strings.Compare(a.Rule, b.Rule), strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return all
+}

@@ -1,0 +1,87 @@
+package lint
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/swdt-dev/swdt/internal/ui/finding"
+)
+
+const serviceExample = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec:\n  selector: {app: web}\n  ports: [{port: 80}]\n"
+
+// serviceRules are about Services whose pods run on Windows nodes.
+func serviceRules() []Rule {
+	const proxyAt = kubernetesAt + "pkg/proxy/winkernel/proxier.go"
+	service := func(field string) string {
+		return pod("metadata: {name: web, labels: {app: web}}", "") + "---\n" + serviceExample + indented(field, "  ")
+	}
+	return []Rule{
+		{
+			ID: "svc-affinity-timeout", Severity: finding.Warning, Effect: Ignored,
+			Title:  "no Service of Windows pods has a timeout of its session affinity",
+			Means:  "kube-proxy on Windows does not hand timeoutSeconds to the host network service. Affinity itself needs Windows Server 2022.",
+			Remedy: "remove sessionAffinityConfig", Source: proxyAt, object: affinityTimeout,
+			Bad:  service("sessionAffinity: ClientIP\nsessionAffinityConfig: {clientIP: {timeoutSeconds: 60}}"),
+			Good: service("sessionAffinity: ClientIP"),
+		},
+		{
+			ID: "svc-source-ranges", Severity: finding.Warning, Effect: Ignored,
+			Title:  "no Service of Windows pods restricts its sources",
+			Means:  "kube-proxy on Windows does not implement loadBalancerSourceRanges. The load balancer of a cloud may.",
+			Remedy: "restrict the sources at the load balancer, or with a NetworkPolicy",
+			Source: "https://github.com/kubernetes/kubernetes/issues/120033", object: sourceRanges,
+			Bad: service("type: LoadBalancer\nloadBalancerSourceRanges: [10.0.0.0/8]"), Good: service("type: LoadBalancer"),
+		},
+		{
+			ID: "svc-topology", Severity: finding.Info, Effect: Ignored,
+			Title:  "no Service of Windows pods prefers close endpoints",
+			Means:  "kube-proxy on Windows nodes uses all endpoints: trafficDistribution has no effect for clients there.",
+			Remedy: "do not rely on trafficDistribution", Source: proxyAt, object: distribution,
+			Bad: service("trafficDistribution: PreferClose"), Good: service("internalTrafficPolicy: Cluster"),
+		},
+		{
+			ID: "svc-local", Severity: finding.Info, Effect: Noted,
+			Title:  "externalTrafficPolicy: Local is served by direct server return",
+			Means:  "without the flag --enable-dsr of kube-proxy on the Windows nodes, it is treated as Cluster.",
+			Remedy: "start kube-proxy with --enable-dsr=true", Source: proxyAt, object: localTraffic,
+			Bad: service("type: LoadBalancer\nexternalTrafficPolicy: Local"), Good: service("type: LoadBalancer"),
+		},
+	}
+}
+
+// serviceOf reads a Service that selects pods for Windows; nil: it is another object.
+func serviceOf(o *object, m *manifests) *corev1.ServiceSpec {
+	if o.kind != "Service" || o.group != "" || !m.selectWindows(o.namespace, o.texts(path{"spec", "selector"})) {
+		return nil
+	}
+	var spec corev1.ServiceSpec
+	if o.decode(path{"spec"}, &spec) != nil {
+		return nil
+	}
+	return &spec
+}
+
+func affinityTimeout(o *object, m *manifests, found report) {
+	if s := serviceOf(o, m); s != nil && s.SessionAffinityConfig != nil {
+		found(seen{at: path{"spec", "sessionAffinityConfig"}, what: "the timeout of the session affinity has no effect on Windows nodes"})
+	}
+}
+
+func sourceRanges(o *object, m *manifests, found report) {
+	if s := serviceOf(o, m); s != nil && len(s.LoadBalancerSourceRanges) > 0 {
+		found(seen{at: path{"spec", "loadBalancerSourceRanges"}, what: "kube-proxy on Windows nodes lets all sources through"})
+	}
+}
+
+func distribution(o *object, m *manifests, found report) {
+	if s := serviceOf(o, m); s != nil && s.TrafficDistribution != nil {
+		found(seen{at: path{"spec", "trafficDistribution"}, what: fmt.Sprintf("trafficDistribution %s has no effect on Windows nodes", *s.TrafficDistribution)})
+	}
+}
+
+func localTraffic(o *object, m *manifests, found report) {
+	if s := serviceOf(o, m); s != nil && s.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
+		found(seen{at: path{"spec", "externalTrafficPolicy"}, what: "externalTrafficPolicy Local needs direct server return on Windows nodes"})
+	}
+}
