@@ -141,7 +141,8 @@ func lyingAgent(now *atomic.Pointer[lie], seen *atomic.Int64) func(hash string) 
 func shownCommands() map[string][]string {
 	return map[string][]string{
 		"status": nil, "setup": nil, "push": {"--force"}, "rollback": {"kubelet"}, "restart": {"kubelet"}, "services": nil, "top": nil, "doctor": nil,
-		"cp": {"win:C:\\k\\x.txt", "here.txt"}, "logs": {"file:C:\\k\\x.txt"}, "logs list": nil,
+		"history": nil,
+		"cp":      {"win:C:\\k\\x.txt", "here.txt"}, "logs": {"file:C:\\k\\x.txt"}, "logs list": nil,
 		"events":  {"--tail", "5"},
 		"capture": {"--for", "50ms"}, "capture counters": nil, "capture vfp": nil,
 		"capture fetch": {"-w", "fetched.pcapng"},

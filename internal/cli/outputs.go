@@ -77,6 +77,7 @@ func outputs() map[string]output {
 		"push": {document: push.Report{},
 			modes: []mode{{flags: "--watch", document: push.NodeResult{}, records: true}}},
 		"rollback": {document: push.Report{}},
+		"history":  {document: push.HistoryReport{}, wide: true},
 		"restart":  {document: push.Report{}},
 		"status": {document: push.StatusReport{}, wide: true,
 			modes: []mode{{flags: "-c CLUSTER", document: overview.Report{}}, {flags: "--watch", document: push.NodeStatus{}, records: true}}},

@@ -15,7 +15,7 @@ func (c *staged) swap() *agentv1.SwapComponent {
 	s := &agentv1.SwapComponent{
 		Name: c.spec.Name, Destination: c.spec.Destination,
 		Staged: c.path, Sha256: c.sha256, PreviousSha256: c.state.GetSha256(),
-		CommandLine: c.commandLine,
+		CommandLine: c.commandLine, PreviousVersion: c.state.GetVersion(),
 	}
 	if c.state.GetService() == nil {
 		return s

@@ -27,6 +27,9 @@ const (
 	// Journals holds the journal of the transaction in flight, and the journals of transactions whose outcome no swdt
 	// has collected yet.
 	Journals = Root + `\journal`
+	// History has a row for each of the last transactions that ended, one JSON object a line, oldest first. HistoryLock
+	// is locked while a row is added.
+	History, HistoryLock = Root + `\history.jsonl`, Root + `\history.lock`
 	// HashCache stores the SHA-256 of files by size, time and file id.
 	HashCache = Root + `\hashes.json`
 	// JoinRecord lists the things that `swdt join` put on the machine. `swdt reset` and the next
