@@ -170,7 +170,7 @@ func notShown() map[string]string {
 	const page = "no agent answers, and its result passes a ui.Page"
 	reasons := map[string]string{
 		"exec": raw, "shell": raw, "powershell": raw, "hcs read": raw, "hcs exec": raw,
-		"forward": "it runs until Ctrl-C, and prints addresses of this machine", "rdp": "it runs as forward does",
+		"forward": "it runs until Ctrl-C, and prints addresses of this machine", "rdp": "it runs as forward does", "attach": "it runs as forward does",
 		"cri proxy": "it runs until Ctrl-C, and tells the story", "stats serve": raw,
 		"diag show": here, "stats compare": here, "stats report": here, "cri env": here, "config": parent,
 		"config init": here, "config validate": here, "config trust": here, "config untrust": here, "config list": here,

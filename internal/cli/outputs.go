@@ -6,6 +6,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
 	"github.com/swdt-dev/swdt/internal/day0/overview"
 	"github.com/swdt-dev/swdt/internal/day0/up"
+	"github.com/swdt-dev/swdt/internal/inspect/attach"
 	"github.com/swdt-dev/swdt/internal/inspect/capture"
 	"github.com/swdt-dev/swdt/internal/inspect/diag"
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
@@ -89,6 +90,7 @@ func outputs() map[string]output {
 		"powershell": none,
 		"forward":    {document: portforward.Report{}},
 		"rdp":        {document: portforward.Report{}},
+		"attach":     {document: attach.Report{}},
 		"cp":         {document: transfer.CopyReport{}},
 		"logs":       {document: logs.Line{}, records: true},
 		"logs list":  {document: logs.Report{}},
