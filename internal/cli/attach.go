@@ -13,6 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/attach"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/portforward"
+	"github.com/swdt-dev/swdt/internal/node/transfer"
 	"github.com/swdt-dev/swdt/internal/obtain/source"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/interrupt"
@@ -80,7 +81,7 @@ func (a *app) runAttach(ctx context.Context, service, dlv string, local uint16) 
 	if err != nil {
 		return err
 	}
-	o := attach.Options{Service: service, Dlv: binary, Depot: s.depot(), Stop: interrupt.Gracefully(ctx)}
+	o := attach.Options{Service: service, Dlv: transfer.File{Binary: binary, Depot: s.depot()}, Stop: interrupt.Gracefully(ctx)}
 	if o.Listener, err = portforward.Listen(ctx, port); err != nil {
 		busy, _ := errors.AsType[*portforward.LocalPortError](err)
 		return fmt.Errorf("listen for clients of Delve: %w; name another port with --local-port", busy.Err)

@@ -27,7 +27,6 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/criproxy/streaming"
 	"github.com/swdt-dev/swdt/internal/node/portforward"
 	"github.com/swdt-dev/swdt/internal/node/transfer"
-	"github.com/swdt-dev/swdt/internal/obtain/source"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/remedy"
 	"github.com/swdt-dev/swdt/internal/wait"
@@ -38,9 +37,8 @@ import (
 // Options are the options of Run.
 type Options struct {
 	Service  string
-	Dlv      source.Binary // dlv.exe, on your machine
-	Depot    *transfer.Depot
-	Listener net.Listener // the port of your machine
+	Dlv      transfer.File // dlv.exe, on your machine
+	Listener net.Listener  // the port of your machine
 	// Stop ends the debugging when it is closed; a ctx that ends does so, too.
 	Stop <-chan struct{}
 	// Attached is called when a client can connect.
@@ -53,49 +51,54 @@ const (
 	// detachLimit bounds the end.
 	detachLimit = 15 * time.Second
 	returnLimit = time.Minute
+	// endLimit bounds the wait for a service whose dlv was ended.
+	endLimit = 5 * time.Second
 )
 
 // Run attaches dlv to the process of a service, and detaches it at the end. It returns after the service was seen to run,
 // or was started again.
 func Run(ctx context.Context, n *node.Node, o Options, r ui.Reporter) error {
-	pid, err := processOf(ctx, n, o.Service)
+	own, pid, err := processesOf(ctx, n, o.Service)
 	if err != nil {
 		return err
 	}
 	program := layout.Dlv(o.Dlv.SHA256)
-	file := transfer.File{Binary: o.Dlv, Label: "dlv", SDDL: access.SafeFile, Depot: o.Depot}
-	if _, err := transfer.Send(ctx, n, file, program, r); err != nil {
+	o.Dlv.Label, o.Dlv.SDDL = "dlv", access.SafeFile
+	if _, err := transfer.Send(ctx, n, o.Dlv, program, r); err != nil {
 		return fmt.Errorf("bring dlv.exe to the node: %w", err)
 	}
-	s := &session{Options: o, node: n, reporter: r, pid: pid, program: program}
+	s := &session{Options: o, node: n, reporter: r, own: own, pid: pid, program: program}
 	err = s.debug(ctx)
-	return errors.Join(err, s.leave(context.WithoutCancel(ctx)))
+	lost := errors.As(err, new(*node.LostError))
+	return errors.Join(err, s.leave(context.WithoutCancel(ctx), lost))
 }
 
-// processOf returns the process of a service: that of its program, which a wrapper may have started.
-func processOf(ctx context.Context, n *node.Node, service string) (uint32, error) {
+// processesOf returns the process that the SCM has started for a service, and that of its program, which a wrapper may
+// have started.
+func processesOf(ctx context.Context, n *node.Node, service string) (own, program uint32, err error) {
 	reply, err := n.Services.Get(ctx, &agentv1.GetServiceRequest{Name: service})
 	if errors.Is(err, fault.ErrNoService) {
-		return 0, fmt.Errorf("there is no service %s on the node: %s lists them", service, remedy.Command("services"))
+		return 0, 0, fmt.Errorf("there is no service %s on the node: %s lists them", service, remedy.Command("services"))
 	}
 	if err != nil {
-		return 0, fmt.Errorf("look at service %s: %w", service, err)
+		return 0, 0, fmt.Errorf("look at service %s: %w", service, err)
 	}
 	inspected, err := n.Swap.Inspect(ctx, &agentv1.InspectRequest{Components: []*agentv1.InspectComponent{
 		{Name: service, Service: service, Destination: layout.Root + `\` + service + `.exe`}}})
 	if err != nil {
-		return 0, fmt.Errorf("look at the process of service %s: %w", service, err)
+		return 0, 0, fmt.Errorf("look at the process of service %s: %w", service, err)
 	}
-	pid := reply.GetStatus().GetPid()
+	own = reply.GetStatus().GetPid()
+	program = own
 	for _, c := range inspected.GetComponents() {
 		if running := c.GetRunning().GetPid(); running != 0 {
-			pid = running
+			program = running
 		}
 	}
-	if pid == 0 {
-		return 0, fmt.Errorf("service %s does not run: %s starts it", service, remedy.Command("restart", service))
+	if program == 0 {
+		return 0, 0, fmt.Errorf("service %s does not run: %s starts it", service, remedy.Command("restart", service))
 	}
-	return pid, nil
+	return own, program, nil
 }
 
 // session is one run of dlv on a node.
@@ -103,7 +106,8 @@ type session struct {
 	Options
 	node     *node.Node
 	reporter ui.Reporter
-	pid      uint32
+	own      uint32 // the process that the SCM has started
+	pid      uint32 // the process of the program
 	program  string // dlv.exe on the node
 	address  netip.AddrPort
 }
@@ -195,22 +199,23 @@ func (s *session) detach(ctx context.Context, end <-chan ended) error {
 	}
 }
 
-// leave removes dlv.exe from the node, and makes sure that the service runs.
-func (s *session) leave(ctx context.Context) error {
+// leave removes dlv.exe from the node, and starts the service if it has ended. After a lost connection, dlv and the
+// service may still run when the next session begins: Windows lets dlv.exe be removed once dlv has ended, and the service
+// ends with it.
+func (s *session) leave(ctx context.Context, lost bool) error {
 	ctx, cancel := context.WithTimeout(ctx, returnLimit)
 	defer cancel()
-	var status *agentv1.ServiceReply
-	err := s.node.Reconnecting(ctx, s.reporter, func(ctx context.Context) (err error) {
-		status, err = s.node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: s.Service})
-		return err
-	})
+	if err := s.node.Reconnecting(ctx, s.reporter, s.remove); err != nil {
+		s.reporter.Warn("could not remove %s from the node: %v", s.program, err)
+	}
+	status, err := s.status(ctx)
+	if err == nil && lost && status.GetPid() == s.own {
+		status, err = s.awaitEnd(ctx)
+	}
 	if err != nil {
 		return fmt.Errorf("look at service %s after the end of dlv: %w", s.Service, err)
 	}
-	if err := s.remove(ctx); err != nil {
-		s.reporter.Warn("could not remove %s from the node: %v", s.program, err)
-	}
-	if state := status.GetStatus().GetState(); state != agentv1.ServiceState_SERVICE_STATE_STOPPED {
+	if status.GetState() != agentv1.ServiceState_SERVICE_STATE_STOPPED {
 		return nil
 	}
 	s.reporter.Warn("service %s ended with dlv; starting it again", s.Service)
@@ -218,6 +223,34 @@ func (s *session) leave(ctx context.Context) error {
 		return fmt.Errorf("start service %s again: %w; see why: %s", s.Service, err, remedy.Command("logs", s.Service))
 	}
 	return nil
+}
+
+func (s *session) status(ctx context.Context) (status *agentv1.ServiceStatus, err error) {
+	err = s.node.Reconnecting(ctx, s.reporter, func(ctx context.Context) error {
+		reply, err := s.node.Services.Get(ctx, &agentv1.GetServiceRequest{Name: s.Service})
+		status = reply.GetStatus()
+		return err
+	})
+	return status, err
+}
+
+// awaitEnd gives the service some time to end with dlv, and returns its last state.
+func (s *session) awaitEnd(ctx context.Context) (status *agentv1.ServiceStatus, failed error) {
+	err := wait.Condition{Name: "the service to end with dlv", Interval: 50 * time.Millisecond, MaxInterval: time.Second,
+		Limit: endLimit,
+		Look: func(ctx context.Context) error {
+			if status, failed = s.status(ctx); failed != nil {
+				return wait.Stop(failed)
+			}
+			if status.GetPid() == s.own {
+				return errors.New("it still runs")
+			}
+			return nil
+		}}.Wait(ctx)
+	if err != nil && failed != nil {
+		return nil, failed
+	}
+	return status, nil
 }
 
 // remove removes dlv.exe, which Windows allows only some time after its process has ended.
@@ -229,7 +262,7 @@ func (s *session) remove(ctx context.Context) error {
 			if errors.Is(err, fault.ErrNotExist) {
 				return nil
 			}
-			return err
+			return wait.StopIf(errors.As(err, new(*node.LostError)), err)
 		}}.Wait(ctx)
 }
 
