@@ -3,7 +3,7 @@
 // service runs on.
 //
 // Windows ends a process together with its debugger, and Delve does not ask it not to (pkg/proc/native/proc_windows.go
-// of v1.27.2 calls no DebugSetProcessKillOnExit). So dlv is told to detach before its call ends, over its own JSON-RPC.
+// of v1.27.2 calls no DebugSetProcessKillOnExit). So swdt makes dlv detach before its call ends, over its own JSON-RPC.
 // If the connection to the node is lost, Windows ends both: then the service is started again.
 package attach
 
