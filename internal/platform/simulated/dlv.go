@@ -64,7 +64,7 @@ func (d *debugger) attach() error {
 	defer m.mu.Unlock()
 	debugged := m.processes[d.pid]
 	if debugged == nil {
-		return errors.New("The parameter is incorrect.") //nolint:staticcheck // Windows' text
+		return errors.New("the parameter is incorrect")
 	}
 	d.p.p.closers = append(d.p.p.closers, func() {
 		if !isClosed(d.detached) {
