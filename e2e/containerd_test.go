@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,9 +61,39 @@ func testOtherContainerd(t *testing.T, front func(*testing.T) string, other stri
 
 	ok(t, "rollback", "containerd", "-c", second)
 	expectRuntime(t, first, "v1.7.12", "1.7.12")
+	expectHistory(t, second)
 	status := ok(t, "status", "-c", second)
 	if !strings.Contains(status.stdout, "1.7.12") {
 		t.Errorf("status: %s", status.stdout)
+	}
+}
+
+// expectHistory checks that the node remembers its three pushes, and returns to the second one and back.
+func expectHistory(t *testing.T, config string) {
+	t.Helper()
+	history := decoded[struct {
+		Nodes []struct {
+			Pushes []struct {
+				Number          int
+				Command, Result string
+				Journal         bool
+				Components      []struct{ Kept string }
+			}
+		}
+	}](t, ok(t, "history", "-c", config, "-o", "json"))
+	var got []string
+	for _, p := range history.Nodes[0].Pushes {
+		got = append(got, fmt.Sprintf("%d %s %s %s %v", p.Number, p.Command, p.Result, p.Components[0].Kept, p.Journal))
+	}
+	want := []string{"1 push committed present false", "2 push committed node false", "3 rollback committed present false"}
+	if !slices.Equal(got, want) {
+		t.Errorf("the history is %q, want %q", got, want)
+	}
+	for _, number := range []string{"2", "1"} {
+		back := decoded[report](t, ok(t, "rollback", "--to-push", number, "-c", config, "-o", "json"))
+		if c := back.Nodes[0].Components[0]; c.Action != "replaced" || c.Service.State != "running" {
+			t.Errorf("back to push %s: %+v", number, c)
+		}
 	}
 }
 

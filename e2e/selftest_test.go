@@ -125,7 +125,8 @@ func stateOfNode(t *testing.T, prefix, file string) map[string]string {
 }
 
 // ownFiles are the files that any command of swdt writes, and the folder of its journals, which any push leaves.
-var ownFiles = []string{"ProgramData/swdt/hashes.json", "ProgramData/swdt/lock", "ProgramData/swdt/journal"}
+var ownFiles = []string{"ProgramData/swdt/hashes.json", "ProgramData/swdt/lock", "ProgramData/swdt/journal",
+	"ProgramData/swdt/history.jsonl", "ProgramData/swdt/history.lock"}
 
 // filesOf returns the files of drive C: but ownFiles.
 func filesOf(t *testing.T, prefix string) map[string]string {

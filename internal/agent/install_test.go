@@ -184,6 +184,7 @@ func TestAPlantedJournalIsNotBelieved(t *testing.T) {
 			user := i.SpawnAs("user.exe", simulated.User)
 			const id = "20240101-000000-0badc0de"
 			plant(t, user.Platform.Files, layout.Journals+`\`+id+".jsonl", plantedJournal(t))
+			plant(t, user.Platform.Files, layout.History, `{"number":1,"id":"x","holder":"me","components":[]}`+"\n")
 			if when != "before the first contact" {
 				if _, err := user.Platform.Files.Lock(layout.LockFile, []byte("me, for ever")); err != nil {
 					t.Fatal(err)
@@ -198,6 +199,9 @@ func TestAPlantedJournalIsNotBelieved(t *testing.T) {
 			}
 			if _, err := swap.Transactions(custody.Files(i.Process("session").Files)); err == nil {
 				t.Error("the planted transaction was listed, or hidden")
+			}
+			if past, err := swap.History(t.Context(), custody.Files(i.Process("session").Files)); err == nil {
+				t.Errorf("the planted history was read: %+v", past)
 			}
 			for _, op := range i.Operations() {
 				if strings.HasPrefix(string(op.Kind), "service.") || op.Kind == simulated.OpProcessRun {

@@ -76,7 +76,7 @@ func tricks() map[string]func(*intruder) {
 func (u *intruder) known() []string {
 	return []string{
 		layout.LockFile, layout.HashCache, layout.HashCache + ".new", layout.JoinRecord, layout.JoinConfiguration,
-		layout.RolloutRecord, layout.TraceRecord,
+		layout.RolloutRecord, layout.TraceRecord, layout.History, layout.History + ".new", layout.HistoryLock,
 		layout.CaptureJournal, layout.CaptureLock, layout.Journals + `\20240101-000000-0badc0de.jsonl`,
 		layout.Scratch + `\x\y.evtx`,
 		u.machine.path(), uploaded,

@@ -134,11 +134,43 @@ func (s *swapService) follow(id string, stream grpc.ServerStreamingServer[agentv
 
 func (s *swapService) Acknowledge(ctx context.Context, r *agentv1.AcknowledgeRequest) (
 	*agentv1.AcknowledgeReply, error) {
+	reply := &agentv1.AcknowledgeReply{}
 	err := swap.Acknowledge(ctx, s.platform, r.GetId())
+	if unrecorded, ok := errors.AsType[*swap.UnrecordedError](err); ok {
+		reply.Unrecorded, err = unrecorded.Err.Error(), nil
+	}
 	if errors.Is(err, swap.ErrNoTransaction) {
 		err = nil // another session acknowledged the transaction first
 	}
-	return &agentv1.AcknowledgeReply{}, err
+	return reply, err
+}
+
+func (s *swapService) History(ctx context.Context, _ *agentv1.HistoryRequest) (*agentv1.HistoryReply, error) {
+	past, err := swap.History(ctx, s.platform.Files)
+	if err != nil {
+		return nil, err
+	}
+	reply := &agentv1.HistoryReply{}
+	for _, t := range past {
+		reply.Transactions = append(reply.Transactions, pastTransaction(t))
+	}
+	return reply, nil
+}
+
+func pastTransaction(t swap.Past) *agentv1.PastTransaction {
+	row := &agentv1.PastTransaction{
+		Number: int32(t.Number), Id: t.ID, Journal: t.Journal, Holder: t.Holder,
+		Begun: messages.Timestamp(t.Begun), Ended: messages.Timestamp(t.Ended),
+		Result: word.Value[agentv1.SwapResult](string(t.Result)), Message: t.Message, FailedComponent: t.FailedComponent,
+	}
+	for _, c := range t.Components {
+		row.Components = append(row.Components, &agentv1.PastComponent{
+			Name: c.Name, Destination: c.Destination, Service: c.Service,
+			Action: word.Value[agentv1.SwapAction](string(c.Action)), Brought: c.Brought,
+			Sha256: c.SHA256, PreviousSha256: c.PreviousSHA256, PreviousVersion: c.PreviousVersion,
+		})
+	}
+	return row
 }
 
 func swapPlan(p *agentv1.SwapPlan) swap.Plan {
@@ -147,7 +179,9 @@ func swapPlan(p *agentv1.SwapPlan) swap.Plan {
 		plan.Components = append(plan.Components, swap.Component{
 			Name: c.GetName(), Destination: c.GetDestination(), Staged: c.GetStaged(),
 			SHA256: c.GetSha256(), PreviousSHA256: c.GetPreviousSha256(),
-			Service: c.GetService(), DependsOn: c.GetDependsOn(), CommandLine: c.GetCommandLine(), AskVersion: c.GetAskVersion(),
+			PreviousVersion: c.GetPreviousVersion(),
+			Service:         c.GetService(), DependsOn: c.GetDependsOn(),
+			CommandLine: c.GetCommandLine(), AskVersion: c.GetAskVersion(),
 			Health: swap.Health{
 				HTTPGet: c.GetHealth().GetHttpGet(), CRIPipe: c.GetHealth().GetCriPipe(),
 				Timeout: c.GetHealth().GetTimeout().AsDuration(),

@@ -13,6 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/swdt-dev/swdt/internal/node/portforward"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
 )
 
 // echoServer listens at a port of 127.0.0.1, which is that of the simulated node, too. It returns each client's bytes
@@ -71,6 +72,15 @@ func forwardFitsItsSchema(t *testing.T) {
 	defer conn.Close()
 	_, _ = io.ReadAll(conn)
 	run.stderr.await(t, `connect to port 1 of the node: `, 1)
+}
+
+// attachFitsItsSchema attaches Delve to a service. The run ends with the test, as by Ctrl-C.
+func attachFitsItsSchema(t *testing.T) {
+	w := newWorkplace(t)
+	w.write("dlv.exe", simulated.Binary(simulated.BinarySpec{Name: "dlv", Version: "1.27.2"}))
+	run := w.background("attach", "kubelet", "--dlv", filepath.Join(w.folder, "dlv.exe"), "-o", "json")
+	run.stdout.await(t, `^}`, 1)
+	fits(t, "attach.json", run.stdout.String())
 }
 
 // forwardReportFits compares the report of a forward with a schema.

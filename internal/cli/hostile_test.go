@@ -141,7 +141,8 @@ func lyingAgent(now *atomic.Pointer[lie], seen *atomic.Int64) func(hash string) 
 func shownCommands() map[string][]string {
 	return map[string][]string{
 		"status": nil, "setup": nil, "push": {"--force"}, "rollback": {"kubelet"}, "restart": {"kubelet"}, "services": nil, "top": nil, "doctor": nil,
-		"cp": {"win:C:\\k\\x.txt", "here.txt"}, "logs": {"file:C:\\k\\x.txt"}, "logs list": nil,
+		"history": nil,
+		"cp":      {"win:C:\\k\\x.txt", "here.txt"}, "logs": {"file:C:\\k\\x.txt"}, "logs list": nil,
 		"events":  {"--tail", "5"},
 		"capture": {"--for", "50ms"}, "capture counters": nil, "capture vfp": nil,
 		"capture fetch": {"-w", "fetched.pcapng"},
@@ -169,7 +170,7 @@ func notShown() map[string]string {
 	const page = "no agent answers, and its result passes a ui.Page"
 	reasons := map[string]string{
 		"exec": raw, "shell": raw, "powershell": raw, "hcs read": raw, "hcs exec": raw,
-		"forward": "it runs until Ctrl-C, and prints addresses of this machine", "rdp": "it runs as forward does",
+		"forward": "it runs until Ctrl-C, and prints addresses of this machine", "rdp": "it runs as forward does", "attach": "it runs as forward does",
 		"cri proxy": "it runs until Ctrl-C, and tells the story", "stats serve": raw,
 		"diag show": here, "stats compare": here, "stats report": here, "cri env": here, "config": parent,
 		"config init": here, "config validate": here, "config trust": here, "config untrust": here, "config list": here,

@@ -7,6 +7,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/day0/kindcluster"
 	"github.com/swdt-dev/swdt/internal/day0/overview"
 	"github.com/swdt-dev/swdt/internal/day0/up"
+	"github.com/swdt-dev/swdt/internal/inspect/attach"
 	"github.com/swdt-dev/swdt/internal/inspect/capture"
 	"github.com/swdt-dev/swdt/internal/inspect/diag"
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
@@ -80,6 +81,7 @@ func outputs() map[string]output {
 		"push": {document: push.Report{},
 			modes: []mode{{flags: "--watch", document: push.NodeResult{}, records: true}}},
 		"rollback": {document: push.Report{}},
+		"history":  {document: push.HistoryReport{}, wide: true},
 		"restart":  {document: push.Report{}},
 		"status": {document: push.StatusReport{}, wide: true,
 			modes: []mode{{flags: "-c CLUSTER", document: overview.Report{}}, {flags: "--watch", document: push.NodeStatus{}, records: true}}},
@@ -91,6 +93,7 @@ func outputs() map[string]output {
 		"powershell": none,
 		"forward":    {document: portforward.Report{}},
 		"rdp":        {document: portforward.Report{}},
+		"attach":     {document: attach.Report{}},
 		"cp":         {document: transfer.CopyReport{}},
 		"logs":       {document: logs.Line{}, records: true},
 		"logs list":  {document: logs.Report{}},

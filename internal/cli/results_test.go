@@ -78,6 +78,7 @@ func comparedElsewhere() map[string]func(*testing.T) {
 		"push-watch.json":       watchPrintsItsSchema, // it has no end for which a script could wait
 		"status-watch.json":     statusWatchFitsItsSchema,
 		"forward.json":          forwardFitsItsSchema, // so has this
+		"attach.json":           attachFitsItsSchema,
 		"rdp.json":              forwardReportFits("rdp.json"),
 		"vm-image-inspect.json": inspectPrintsItsSchema, // it needs an ISO
 		"netpol-run.json":       netpolRunFitsItsSchema, // it needs pods that run; a script has its failure

@@ -86,9 +86,9 @@ type taskGroup struct {
 func (a *app) taskGroups() []taskGroup {
 	return []taskGroup{
 		{"Start", []*cobra.Command{a.sandboxCommand(), a.setupCommand(), a.upCommand(), a.downCommand()}},
-		{"Push", []*cobra.Command{a.pushCommand(), a.rollbackCommand(), a.restartCommand()}},
+		{"Push", []*cobra.Command{a.pushCommand(), a.rollbackCommand(), a.historyCommand(), a.restartCommand()}},
 		{"Look", []*cobra.Command{a.statusCommand(), a.logsCommand(), a.eventsCommand(), a.doctorCommand(), a.psCommand(), a.topCommand(), a.servicesCommand(),
-			a.execCommand(), a.shellCommand(), a.powershellCommand(), a.cpCommand(), a.forwardCommand(), a.rdpCommand(), a.captureCommand(), a.hnsCommand(),
+			a.execCommand(), a.shellCommand(), a.powershellCommand(), a.cpCommand(), a.forwardCommand(), a.rdpCommand(), a.attachCommand(), a.captureCommand(), a.hnsCommand(),
 			a.hcsCommand(), a.criCommand(), a.statsCommand(), a.traceCommand(), a.diagCommand()}},
 		{"Nodes and clusters", []*cobra.Command{a.joinCommand(), a.upgradeCommand(), a.resetCommand(), a.clusterCommand(),
 			a.networkCommand(), a.vmCommand(), a.imageCommand(), a.lintCommand()}},

@@ -73,10 +73,14 @@ func (a *app) runStatus(ctx context.Context, every time.Duration) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case every > 0 && len(clusters) > 0:
-		return usagef("--watch looks at nodes, not at the cluster of %s: leave that file out", clusters[0].File)
-	case every > 0:
+	if every > 0 && len(documents) == 0 {
+		return usagef("--watch looks at nodes, and the files have none: leave --watch out, or add the file of the nodes with -c")
+	}
+	if every > 0 {
+		for _, c := range clusters {
+			s.story.Node("").Info("--watch looks at the nodes, not at the cluster %s of %s; without it, status shows both",
+				c.Cluster.Metadata.Name, c.File)
+		}
 		return a.watchStatus(ctx, s, every)
 	}
 	options := push.StatusOptions{Sources: source.NewSet(source.Options{})}

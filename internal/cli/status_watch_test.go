@@ -8,7 +8,9 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/swdt-dev/swdt/internal/cli"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 func statusWatchFitsItsSchema(t *testing.T) {
@@ -49,4 +51,24 @@ func TestStatusWatchPrintsChanges(t *testing.T) {
 	}
 	run.stdout.await(t, `^kubelet +v?1.0.0 .* running .* none`, 1)
 	run.stdout.await(t, `^\d\d:\d\d:\d\d$`, 2)
+}
+
+// A cluster in the same files is named, and does not keep the nodes from being watched. Without a node, there is nothing
+// to watch.
+func TestStatusWatchBesideACluster(t *testing.T) {
+	w := newWorkplace(t)
+	w.build("1.0.0")
+	w.write("cluster.yaml", []byte("apiVersion: windows.k8s.io/v1alpha1\nkind: Cluster\nmetadata: {name: dev}\n"+
+		"spec: {controlPlane: {kind: {}}}\n"))
+	cluster := filepath.Join(w.folder, "cluster.yaml")
+	run := w.background("status", "--watch", "--interval", "100ms", "-c", cluster)
+	run.stderr.await(t, `--watch looks at the nodes, not at the cluster dev of .*cluster.yaml; without it, status shows both`, 1)
+	run.stdout.await(t, `^kubelet `, 1)
+
+	var out, story lines
+	code := cli.Run(t.Context(), ui.Streams{Out: &out, Err: &story}, []string{"status", "--watch", "-c", cluster},
+		cli.Environment{Agent: agent, Getenv: func(string) string { return "" }})
+	if code != 2 || !strings.Contains(story.String(), "--watch looks at nodes, and the files have none") {
+		t.Errorf("without a node: exit code %d: %s", code, &story)
+	}
 }

@@ -55,30 +55,42 @@ func (e *RolledBackError) aftermath() string {
 	return text.String()
 }
 
-// ShownError is a failure whose reason the result already shows on the line of a component. So the
+// ShownError is a failure whose reason the result already shows on the lines of components. So the
 // text of a ShownError omits the reason.
 type ShownError struct {
-	Component string
-	Err       error
+	Components []string
+	Err        error
 }
 
 // Shown returns the error to print below a node's result: a *ShownError if the result, printed as
 // text, already contains the whole reason, else err.
 func Shown(n NodeResult, err error) error {
+	var failed []string
 	for _, c := range n.Components {
-		if err != nil && c.cause && c.Message != "" && !strings.Contains(c.Message, "\n") {
-			return &ShownError{Component: c.Name, Err: err}
+		switch {
+		case err == nil || !c.cause || c.Message == "":
+		case strings.Contains(c.Message, "\n"): // the line has only its beginning
+			return err
+		default:
+			failed = append(failed, c.Name)
 		}
 	}
-	return err
+	if len(failed) == 0 {
+		return err
+	}
+	return &ShownError{Components: failed, Err: err}
 }
 
 func (e *ShownError) Error() string {
+	names := strings.Join(e.Components, " and ")
 	var back *RolledBackError
-	if errors.As(e.Err, &back) {
-		return e.Component + " failed; " + back.aftermath()
+	switch {
+	case errors.As(e.Err, &back):
+		return names + " failed; " + back.aftermath()
+	case len(e.Components) > 1:
+		return names + " failed: see their lines"
 	}
-	return e.Component + " failed: see its line"
+	return names + " failed: see its line"
 }
 
 func (e *ShownError) Unwrap() error { return e.Err }

@@ -220,6 +220,8 @@ type fakeSwap struct {
 	resumed      int
 	plans        []*agentv1.SwapPlan
 	acknowledged []string
+	past         []*agentv1.PastTransaction
+	unrecorded   string // the answer of Acknowledge
 
 	outcome  *agentv1.SwapOutcome                              // of the next transaction; nil: committed
 	carried  *agentv1.SwapOutcome                              // of the last transaction
@@ -326,6 +328,7 @@ func (f *fakeSwap) Run(ctx context.Context, plan *agentv1.SwapPlan, _ ...grpc.Ca
 		f.onRun = nil
 	}
 	t := &agentv1.Transaction{Id: "t1", Holder: plan.GetHolder(), Begun: timestamppb.Now(), Guarded: true}
+	before := proto.Clone(plan).(*agentv1.SwapPlan)
 	events := []*agentv1.SwapEvent{
 		{Transaction: "t1", State: agentv1.SwapState_SWAP_STATE_STOPPING, Component: "kubelet"},
 		{Transaction: "t1", State: agentv1.SwapState_SWAP_STATE_STARTING, Component: "kubelet"},
@@ -333,6 +336,7 @@ func (f *fakeSwap) Run(ctx context.Context, plan *agentv1.SwapPlan, _ ...grpc.Ca
 	}
 	t.Outcome = events[2].Outcome
 	f.carried = t.Outcome
+	f.past = append(f.past, pastOf(int32(len(f.past)+1), before, t.Outcome))
 	if f.cutAfter > 0 && f.then != nil {
 		t = f.then(plan)
 	}
@@ -412,7 +416,31 @@ func (f *fakeSwap) Acknowledge(_ context.Context, in *agentv1.AcknowledgeRequest
 	f.transactions = slices.DeleteFunc(slices.Clone(f.transactions), func(t *agentv1.Transaction) bool {
 		return t.GetId() == in.GetId()
 	})
-	return &agentv1.AcknowledgeReply{}, nil
+	return &agentv1.AcknowledgeReply{Unrecorded: f.unrecorded}, nil
+}
+
+func (f *fakeSwap) History(context.Context, *agentv1.HistoryRequest, ...grpc.CallOption) (*agentv1.HistoryReply, error) {
+	return &agentv1.HistoryReply{Transactions: f.past}, nil
+}
+
+// pastOf returns the row that a node writes about a transaction.
+func pastOf(number int32, plan *agentv1.SwapPlan, outcome *agentv1.SwapOutcome) *agentv1.PastTransaction {
+	row := &agentv1.PastTransaction{Number: number, Id: fmt.Sprintf("t%d", number), Holder: plan.GetHolder(),
+		Begun: timestamppb.Now(), Ended: timestamppb.Now(), Result: outcome.GetResult(), Message: outcome.GetMessage(),
+		FailedComponent: outcome.GetFailedComponent()}
+	for i, c := range plan.GetComponents() {
+		part := &agentv1.PastComponent{Name: c.GetName(), Destination: c.GetDestination(), Service: c.GetService(),
+			Brought: c.GetStaged() != "", Sha256: c.GetSha256(), PreviousSha256: c.GetPreviousSha256(),
+			PreviousVersion: c.GetPreviousVersion()}
+		if c.GetStaged() == "" {
+			part.Sha256 = c.GetPreviousSha256()
+		}
+		if i < len(outcome.GetComponents()) {
+			part.Action = outcome.GetComponents()[i].GetAction()
+		}
+		row.Components = append(row.Components, part)
+	}
+	return row
 }
 
 // eventStream is a stream of events.

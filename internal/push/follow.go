@@ -48,8 +48,12 @@ func (w *work) acknowledge(ctx context.Context, id string) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	if _, err := w.node.Swap.Acknowledge(ctx, &agentv1.AcknowledgeRequest{Id: id}); err != nil {
+	reply, err := w.node.Swap.Acknowledge(ctx, &agentv1.AcknowledgeRequest{Id: id})
+	if err != nil {
 		w.reporter.Debug("acknowledge transaction %s: %v", id, err)
+	}
+	if why := reply.GetUnrecorded(); why != "" {
+		w.reporter.Warn("the node's history lacks transaction %s: %s", id, why)
 	}
 }
 

@@ -15,7 +15,8 @@ func (c *staged) swap() *agentv1.SwapComponent {
 	s := &agentv1.SwapComponent{
 		Name: c.spec.Name, Destination: c.spec.Destination,
 		Staged: c.path, Sha256: c.sha256, PreviousSha256: c.state.GetSha256(),
-		CommandLine: c.commandLine, AskVersion: c.path != "" && c.reportsVersion(),
+		CommandLine: c.commandLine, PreviousVersion: c.state.GetVersion(),
+		AskVersion: c.path != "" && c.reportsVersion(),
 	}
 	if c.state.GetService() == nil {
 		return s

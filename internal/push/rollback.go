@@ -140,7 +140,28 @@ func (w *work) goBack(ctx context.Context, names []string, decide func(view, see
 	if err := w.startFirst(ctx, starts); err != nil || !all.needed() {
 		return err
 	}
-	return w.swap(ctx, kept)
+	sent, err := w.sendBack(ctx, kept)
+	if err == nil {
+		err = w.swap(ctx, kept)
+	}
+	sent.handedOver = kept.handedOver
+	w.unstage(ctx, sent, err)
+	return err
+}
+
+// sendBack sends the files that only your machine keeps, and returns their components.
+func (w *work) sendBack(ctx context.Context, kept *staging) (*staging, error) {
+	sent := &staging{}
+	for _, c := range kept.components {
+		if !c.change.swaps() || c.binary.Path == "" {
+			continue
+		}
+		sent.components = append(sent.components, c)
+		if err := c.fail(w.send(ctx, c)); err != nil {
+			return sent, err
+		}
+	}
+	return sent, nil
 }
 
 // decideRollback plans the return to the previous binary. The previous binary takes the place of a

@@ -33,6 +33,15 @@ func TestShownErrorIsOnlyTheAftermath(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
+	both := NodeResult{Components: []*ComponentResult{{Name: "containerd", Message: "it is missing", cause: true},
+		{Name: "kubelet", Message: "it is missing", cause: true}}}
+	if got, want := Shown(both, refused).Error(), "containerd and kubelet failed: see their lines"; got != want {
+		t.Errorf("two failed components: %q, want %q", got, want)
+	}
+	both.Components[1].Message = "it\nis missing"
+	if got := Shown(both, refused); got != refused {
+		t.Errorf("of which one has several lines: %q, want %q", got, refused)
+	}
 	if Shown(NodeResult{}, nil) != nil {
 		t.Error("an error without a failure")
 	}

@@ -128,11 +128,11 @@ func (l *lab) orphan(path string) bool {
 }
 
 // ofSwdt reports a file that every command may leave: logs of services, swdt's own
-// hashes and lock.
+// hashes, history and locks.
 func ofSwdt(path string) bool {
 	path = strings.ToLower(path)
 	return strings.HasPrefix(path, `c:\var\log\`) || path == `c:\containerd.log` ||
-		path == `c:\programdata\swdt\hashes.json` || path == `c:\programdata\swdt\lock` ||
+		strings.HasPrefix(path, `c:\programdata\swdt\history.`) || path == `c:\programdata\swdt\hashes.json` || path == `c:\programdata\swdt\lock` ||
 		strings.HasPrefix(path, `c:\programdata\swdt\agent\`)
 }
 

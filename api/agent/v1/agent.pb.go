@@ -6670,22 +6670,23 @@ func (x *SwapPlan) GetComponents() []*SwapComponent {
 // on the node has a type of its own for it (swap.Component), since an agent of another
 // build may have to finish the transaction, and this contract holds within one build.
 type SwapComponent struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Name           string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Destination    string                 `protobuf:"bytes,2,opt,name=destination,proto3" json:"destination,omitempty"`
-	Staged         string                 `protobuf:"bytes,3,opt,name=staged,proto3" json:"staged,omitempty"`                                       // file to put there; empty: only restart the service
-	Sha256         string                 `protobuf:"bytes,4,opt,name=sha256,proto3" json:"sha256,omitempty"`                                       // of the staged file
-	PreviousSha256 string                 `protobuf:"bytes,5,opt,name=previous_sha256,json=previousSha256,proto3" json:"previous_sha256,omitempty"` // hash of the file that must be at the destination now; empty: no file
-	Service        string                 `protobuf:"bytes,6,opt,name=service,proto3" json:"service,omitempty"`                                     // empty: the file is placed without a service
-	DependsOn      []string               `protobuf:"bytes,7,rep,name=depends_on,json=dependsOn,proto3" json:"depends_on,omitempty"`                // services that must run first, in addition to those that the SCM knows
-	CommandLine    string                 `protobuf:"bytes,8,opt,name=command_line,json=commandLine,proto3" json:"command_line,omitempty"`          // new command line of the service; empty: unchanged
-	Health         *Health                `protobuf:"bytes,9,opt,name=health,proto3" json:"health,omitempty"`
-	Settle         *durationpb.Duration   `protobuf:"bytes,10,opt,name=settle,proto3" json:"settle,omitempty"`                                 // 0: 1 s
-	StopTimeout    *durationpb.Duration   `protobuf:"bytes,11,opt,name=stop_timeout,json=stopTimeout,proto3" json:"stop_timeout,omitempty"`    // 0: 30 s
-	StartTimeout   *durationpb.Duration   `protobuf:"bytes,12,opt,name=start_timeout,json=startTimeout,proto3" json:"start_timeout,omitempty"` // 0: 30 s
-	AskVersion     bool                   `protobuf:"varint,13,opt,name=ask_version,json=askVersion,proto3" json:"ask_version,omitempty"`      // run the new binary with --version, once it is in place
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Name            string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Destination     string                 `protobuf:"bytes,2,opt,name=destination,proto3" json:"destination,omitempty"`
+	Staged          string                 `protobuf:"bytes,3,opt,name=staged,proto3" json:"staged,omitempty"`                                       // file to put there; empty: only restart the service
+	Sha256          string                 `protobuf:"bytes,4,opt,name=sha256,proto3" json:"sha256,omitempty"`                                       // of the staged file
+	PreviousSha256  string                 `protobuf:"bytes,5,opt,name=previous_sha256,json=previousSha256,proto3" json:"previous_sha256,omitempty"` // hash of the file that must be at the destination now; empty: no file
+	Service         string                 `protobuf:"bytes,6,opt,name=service,proto3" json:"service,omitempty"`                                     // empty: the file is placed without a service
+	DependsOn       []string               `protobuf:"bytes,7,rep,name=depends_on,json=dependsOn,proto3" json:"depends_on,omitempty"`                // services that must run first, in addition to those that the SCM knows
+	CommandLine     string                 `protobuf:"bytes,8,opt,name=command_line,json=commandLine,proto3" json:"command_line,omitempty"`          // new command line of the service; empty: unchanged
+	Health          *Health                `protobuf:"bytes,9,opt,name=health,proto3" json:"health,omitempty"`
+	Settle          *durationpb.Duration   `protobuf:"bytes,10,opt,name=settle,proto3" json:"settle,omitempty"`                                          // 0: 1 s
+	StopTimeout     *durationpb.Duration   `protobuf:"bytes,11,opt,name=stop_timeout,json=stopTimeout,proto3" json:"stop_timeout,omitempty"`             // 0: 30 s
+	StartTimeout    *durationpb.Duration   `protobuf:"bytes,12,opt,name=start_timeout,json=startTimeout,proto3" json:"start_timeout,omitempty"`          // 0: 30 s
+	AskVersion      bool                   `protobuf:"varint,13,opt,name=ask_version,json=askVersion,proto3" json:"ask_version,omitempty"`               // run the new binary with --version, once it is in place
+	PreviousVersion string                 `protobuf:"bytes,14,opt,name=previous_version,json=previousVersion,proto3" json:"previous_version,omitempty"` // that the file with previous_sha256 reported, for the history; empty: unknown
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *SwapComponent) Reset() {
@@ -6802,6 +6803,13 @@ func (x *SwapComponent) GetAskVersion() bool {
 		return x.AskVersion
 	}
 	return false
+}
+
+func (x *SwapComponent) GetPreviousVersion() string {
+	if x != nil {
+		return x.PreviousVersion
+	}
+	return ""
 }
 
 type Health struct {
@@ -7178,6 +7186,7 @@ func (x *AcknowledgeRequest) GetId() string {
 
 type AcknowledgeReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Unrecorded    string                 `protobuf:"bytes,1,opt,name=unrecorded,proto3" json:"unrecorded,omitempty"` // why the history lacks the transaction, whose journal is gone; empty: it has it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7205,6 +7214,290 @@ func (x *AcknowledgeReply) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+func (x *AcknowledgeReply) GetUnrecorded() string {
+	if x != nil {
+		return x.Unrecorded
+	}
+	return ""
+}
+
+type HistoryRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HistoryRequest) Reset() {
+	*x = HistoryRequest{}
+	mi := &file_agent_proto_msgTypes[129]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HistoryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HistoryRequest) ProtoMessage() {}
+
+func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[129]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+type HistoryReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Transactions  []*PastTransaction     `protobuf:"bytes,1,rep,name=transactions,proto3" json:"transactions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HistoryReply) Reset() {
+	*x = HistoryReply{}
+	mi := &file_agent_proto_msgTypes[130]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HistoryReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HistoryReply) ProtoMessage() {}
+
+func (x *HistoryReply) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[130]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *HistoryReply) GetTransactions() []*PastTransaction {
+	if x != nil {
+		return x.Transactions
+	}
+	return nil
+}
+
+// PastTransaction is a row of the node's history.
+type PastTransaction struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Number          int32                  `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`   // counts the transactions of the node, from 1 on
+	Id              string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`            // of the transaction, which named its journal
+	Journal         bool                   `protobuf:"varint,3,opt,name=journal,proto3" json:"journal,omitempty"` // the journal is still there: the transaction is unfinished, or its outcome is not collected yet
+	Holder          string                 `protobuf:"bytes,4,opt,name=holder,proto3" json:"holder,omitempty"`
+	Begun           *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=begun,proto3" json:"begun,omitempty"`
+	Ended           *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=ended,proto3" json:"ended,omitempty"`                                  // unset: it has not ended
+	Result          SwapResult             `protobuf:"varint,7,opt,name=result,proto3,enum=swdt.agent.v1.SwapResult" json:"result,omitempty"` // SWAP_RESULT_UNKNOWN: it has not ended
+	Message         string                 `protobuf:"bytes,8,opt,name=message,proto3" json:"message,omitempty"`                              // why it was rolled back or failed
+	FailedComponent string                 `protobuf:"bytes,9,opt,name=failed_component,json=failedComponent,proto3" json:"failed_component,omitempty"`
+	Components      []*PastComponent       `protobuf:"bytes,10,rep,name=components,proto3" json:"components,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *PastTransaction) Reset() {
+	*x = PastTransaction{}
+	mi := &file_agent_proto_msgTypes[131]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PastTransaction) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PastTransaction) ProtoMessage() {}
+
+func (x *PastTransaction) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[131]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *PastTransaction) GetNumber() int32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *PastTransaction) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *PastTransaction) GetJournal() bool {
+	if x != nil {
+		return x.Journal
+	}
+	return false
+}
+
+func (x *PastTransaction) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
+func (x *PastTransaction) GetBegun() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Begun
+	}
+	return nil
+}
+
+func (x *PastTransaction) GetEnded() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Ended
+	}
+	return nil
+}
+
+func (x *PastTransaction) GetResult() SwapResult {
+	if x != nil {
+		return x.Result
+	}
+	return SwapResult_SWAP_RESULT_UNKNOWN
+}
+
+func (x *PastTransaction) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *PastTransaction) GetFailedComponent() string {
+	if x != nil {
+		return x.FailedComponent
+	}
+	return ""
+}
+
+func (x *PastTransaction) GetComponents() []*PastComponent {
+	if x != nil {
+		return x.Components
+	}
+	return nil
+}
+
+type PastComponent struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Name            string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Destination     string                 `protobuf:"bytes,2,opt,name=destination,proto3" json:"destination,omitempty"`
+	Service         string                 `protobuf:"bytes,3,opt,name=service,proto3" json:"service,omitempty"` // empty: none
+	Action          SwapAction             `protobuf:"varint,4,opt,name=action,proto3,enum=swdt.agent.v1.SwapAction" json:"action,omitempty"`
+	Sha256          string                 `protobuf:"bytes,5,opt,name=sha256,proto3" json:"sha256,omitempty"`                                          // of the file that the transaction put at the destination, or found there if it brought none; empty: none
+	PreviousSha256  string                 `protobuf:"bytes,6,opt,name=previous_sha256,json=previousSha256,proto3" json:"previous_sha256,omitempty"`    // of the file that was there before; empty: none
+	PreviousVersion string                 `protobuf:"bytes,7,opt,name=previous_version,json=previousVersion,proto3" json:"previous_version,omitempty"` // as that file reported it; empty: unknown
+	Brought         bool                   `protobuf:"varint,8,opt,name=brought,proto3" json:"brought,omitempty"`                                       // the transaction brought a file, rather than restart the service alone
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *PastComponent) Reset() {
+	*x = PastComponent{}
+	mi := &file_agent_proto_msgTypes[132]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PastComponent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PastComponent) ProtoMessage() {}
+
+func (x *PastComponent) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[132]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *PastComponent) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PastComponent) GetDestination() string {
+	if x != nil {
+		return x.Destination
+	}
+	return ""
+}
+
+func (x *PastComponent) GetService() string {
+	if x != nil {
+		return x.Service
+	}
+	return ""
+}
+
+func (x *PastComponent) GetAction() SwapAction {
+	if x != nil {
+		return x.Action
+	}
+	return SwapAction_SWAP_ACTION_UNKNOWN
+}
+
+func (x *PastComponent) GetSha256() string {
+	if x != nil {
+		return x.Sha256
+	}
+	return ""
+}
+
+func (x *PastComponent) GetPreviousSha256() string {
+	if x != nil {
+		return x.PreviousSha256
+	}
+	return ""
+}
+
+func (x *PastComponent) GetPreviousVersion() string {
+	if x != nil {
+		return x.PreviousVersion
+	}
+	return ""
+}
+
+func (x *PastComponent) GetBrought() bool {
+	if x != nil {
+		return x.Brought
+	}
+	return false
 }
 
 var File_agent_proto protoreflect.FileDescriptor
@@ -7655,7 +7948,7 @@ const file_agent_proto_rawDesc = "" +
 	"\x06holder\x18\x01 \x01(\tR\x06holder\x12<\n" +
 	"\n" +
 	"components\x18\x02 \x03(\v2\x1c.swdt.agent.v1.SwapComponentR\n" +
-	"components\"\xfb\x03\n" +
+	"components\"\xa6\x04\n" +
 	"\rSwapComponent\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdestination\x18\x02 \x01(\tR\vdestination\x12\x16\n" +
@@ -7672,7 +7965,8 @@ const file_agent_proto_rawDesc = "" +
 	"\fstop_timeout\x18\v \x01(\v2\x19.google.protobuf.DurationR\vstopTimeout\x12>\n" +
 	"\rstart_timeout\x18\f \x01(\v2\x19.google.protobuf.DurationR\fstartTimeout\x12\x1f\n" +
 	"\vask_version\x18\r \x01(\bR\n" +
-	"askVersion\"s\n" +
+	"askVersion\x12)\n" +
+	"\x10previous_version\x18\x0e \x01(\tR\x0fpreviousVersion\"s\n" +
 	"\x06Health\x12\x19\n" +
 	"\bhttp_get\x18\x01 \x01(\tR\ahttpGet\x12\x19\n" +
 	"\bcri_pipe\x18\x02 \x01(\tR\acriPipe\x123\n" +
@@ -7703,8 +7997,37 @@ const file_agent_proto_rawDesc = "" +
 	"\aversion\x18\b \x01(\tR\aversion\"\x0f\n" +
 	"\rResumeRequest\"$\n" +
 	"\x12AcknowledgeRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\x12\n" +
-	"\x10AcknowledgeReply*P\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"2\n" +
+	"\x10AcknowledgeReply\x12\x1e\n" +
+	"\n" +
+	"unrecorded\x18\x01 \x01(\tR\n" +
+	"unrecorded\"\x10\n" +
+	"\x0eHistoryRequest\"R\n" +
+	"\fHistoryReply\x12B\n" +
+	"\ftransactions\x18\x01 \x03(\v2\x1e.swdt.agent.v1.PastTransactionR\ftransactions\"\x85\x03\n" +
+	"\x0fPastTransaction\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x18\n" +
+	"\ajournal\x18\x03 \x01(\bR\ajournal\x12\x16\n" +
+	"\x06holder\x18\x04 \x01(\tR\x06holder\x120\n" +
+	"\x05begun\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05begun\x120\n" +
+	"\x05ended\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05ended\x121\n" +
+	"\x06result\x18\a \x01(\x0e2\x19.swdt.agent.v1.SwapResultR\x06result\x12\x18\n" +
+	"\amessage\x18\b \x01(\tR\amessage\x12)\n" +
+	"\x10failed_component\x18\t \x01(\tR\x0ffailedComponent\x12<\n" +
+	"\n" +
+	"components\x18\n" +
+	" \x03(\v2\x1c.swdt.agent.v1.PastComponentR\n" +
+	"components\"\x98\x02\n" +
+	"\rPastComponent\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
+	"\vdestination\x18\x02 \x01(\tR\vdestination\x12\x18\n" +
+	"\aservice\x18\x03 \x01(\tR\aservice\x121\n" +
+	"\x06action\x18\x04 \x01(\x0e2\x19.swdt.agent.v1.SwapActionR\x06action\x12\x16\n" +
+	"\x06sha256\x18\x05 \x01(\tR\x06sha256\x12'\n" +
+	"\x0fprevious_sha256\x18\x06 \x01(\tR\x0epreviousSha256\x12)\n" +
+	"\x10previous_version\x18\a \x01(\tR\x0fpreviousVersion\x12\x18\n" +
+	"\abrought\x18\b \x01(\bR\abrought*P\n" +
 	"\n" +
 	"Simulation\x12\x13\n" +
 	"\x0fSIMULATION_NONE\x10\x00\x12\x13\n" +
@@ -7840,12 +8163,13 @@ const file_agent_proto_rawDesc = "" +
 	"CRIVersion\x12 .swdt.agent.v1.CRIVersionRequest\x1a\x1e.swdt.agent.v1.CRIVersionReply\x12K\n" +
 	"\tCRIStatus\x12\x1f.swdt.agent.v1.CRIStatusRequest\x1a\x1d.swdt.agent.v1.CRIStatusReply\x12@\n" +
 	"\x04Pipe\x12\x1a.swdt.agent.v1.PipeRequest\x1a\x18.swdt.agent.v1.PipeReply(\x010\x01\x12I\n" +
-	"\aConnect\x12\x1d.swdt.agent.v1.ConnectRequest\x1a\x1b.swdt.agent.v1.ConnectReply(\x010\x012\xa0\x02\n" +
+	"\aConnect\x12\x1d.swdt.agent.v1.ConnectRequest\x1a\x1b.swdt.agent.v1.ConnectReply(\x010\x012\xe7\x02\n" +
 	"\x04Swap\x12E\n" +
 	"\aInspect\x12\x1d.swdt.agent.v1.InspectRequest\x1a\x1b.swdt.agent.v1.InspectReply\x12:\n" +
 	"\x03Run\x12\x17.swdt.agent.v1.SwapPlan\x1a\x18.swdt.agent.v1.SwapEvent0\x01\x12B\n" +
 	"\x06Resume\x12\x1c.swdt.agent.v1.ResumeRequest\x1a\x18.swdt.agent.v1.SwapEvent0\x01\x12Q\n" +
-	"\vAcknowledge\x12!.swdt.agent.v1.AcknowledgeRequest\x1a\x1f.swdt.agent.v1.AcknowledgeReplyB/Z-github.com/swdt-dev/swdt/api/agent/v1;agentv1b\x06proto3"
+	"\vAcknowledge\x12!.swdt.agent.v1.AcknowledgeRequest\x1a\x1f.swdt.agent.v1.AcknowledgeReply\x12E\n" +
+	"\aHistory\x12\x1d.swdt.agent.v1.HistoryRequest\x1a\x1b.swdt.agent.v1.HistoryReplyB/Z-github.com/swdt-dev/swdt/api/agent/v1;agentv1b\x06proto3"
 
 var (
 	file_agent_proto_rawDescOnce sync.Once
@@ -7853,7 +8177,7 @@ var (
 )
 
 var file_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 129)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 133)
 var file_agent_proto_goTypes = []any{
 	(Simulation)(0),                    // 0: swdt.agent.v1.Simulation
 	(ServiceState)(0),                  // 1: swdt.agent.v1.ServiceState
@@ -7994,51 +8318,55 @@ var file_agent_proto_goTypes = []any{
 	(*ResumeRequest)(nil),              // 136: swdt.agent.v1.ResumeRequest
 	(*AcknowledgeRequest)(nil),         // 137: swdt.agent.v1.AcknowledgeRequest
 	(*AcknowledgeReply)(nil),           // 138: swdt.agent.v1.AcknowledgeReply
-	(*durationpb.Duration)(nil),        // 139: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),      // 140: google.protobuf.Timestamp
+	(*HistoryRequest)(nil),             // 139: swdt.agent.v1.HistoryRequest
+	(*HistoryReply)(nil),               // 140: swdt.agent.v1.HistoryReply
+	(*PastTransaction)(nil),            // 141: swdt.agent.v1.PastTransaction
+	(*PastComponent)(nil),              // 142: swdt.agent.v1.PastComponent
+	(*durationpb.Duration)(nil),        // 143: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),      // 144: google.protobuf.Timestamp
 }
 var file_agent_proto_depIdxs = []int32{
-	139, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
+	143, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
 	0,   // 1: swdt.agent.v1.FactsReply.simulated:type_name -> swdt.agent.v1.Simulation
-	140, // 2: swdt.agent.v1.FactsReply.time:type_name -> google.protobuf.Timestamp
+	144, // 2: swdt.agent.v1.FactsReply.time:type_name -> google.protobuf.Timestamp
 	1,   // 3: swdt.agent.v1.ServiceStatus.state:type_name -> swdt.agent.v1.ServiceState
-	140, // 4: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
-	139, // 5: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
-	139, // 6: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
+	144, // 4: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
+	143, // 5: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
+	143, // 6: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
 	20,  // 7: swdt.agent.v1.Recovery.actions:type_name -> swdt.agent.v1.RecoveryAction
 	3,   // 8: swdt.agent.v1.RecoveryAction.kind:type_name -> swdt.agent.v1.RecoveryKind
-	139, // 9: swdt.agent.v1.RecoveryAction.after:type_name -> google.protobuf.Duration
+	143, // 9: swdt.agent.v1.RecoveryAction.after:type_name -> google.protobuf.Duration
 	2,   // 10: swdt.agent.v1.ServiceConfig.start_type:type_name -> swdt.agent.v1.StartType
 	19,  // 11: swdt.agent.v1.ServiceConfig.recovery:type_name -> swdt.agent.v1.Recovery
 	18,  // 12: swdt.agent.v1.ListServicesReply.services:type_name -> swdt.agent.v1.ServiceStatus
 	18,  // 13: swdt.agent.v1.ServiceReply.status:type_name -> swdt.agent.v1.ServiceStatus
 	21,  // 14: swdt.agent.v1.ServiceReply.config:type_name -> swdt.agent.v1.ServiceConfig
 	26,  // 15: swdt.agent.v1.ServiceReply.program:type_name -> swdt.agent.v1.ServiceProgram
-	139, // 16: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
-	139, // 17: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
+	143, // 16: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
+	143, // 17: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
 	32,  // 18: swdt.agent.v1.RegistrySetRequest.value:type_name -> swdt.agent.v1.RegistryValue
 	32,  // 19: swdt.agent.v1.RegistryListReply.values:type_name -> swdt.agent.v1.RegistryValue
-	140, // 20: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
+	144, // 20: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
 	40,  // 21: swdt.agent.v1.ListFilesReply.entries:type_name -> swdt.agent.v1.FileInfo
-	140, // 22: swdt.agent.v1.TailRequest.since:type_name -> google.protobuf.Timestamp
+	144, // 22: swdt.agent.v1.TailRequest.since:type_name -> google.protobuf.Timestamp
 	50,  // 23: swdt.agent.v1.TailRequest.from:type_name -> swdt.agent.v1.TailPlace
 	50,  // 24: swdt.agent.v1.TailRequest.copies:type_name -> swdt.agent.v1.TailPlace
 	4,   // 25: swdt.agent.v1.TailReply.event:type_name -> swdt.agent.v1.TailEvent
 	50,  // 26: swdt.agent.v1.TailReply.place:type_name -> swdt.agent.v1.TailPlace
-	140, // 27: swdt.agent.v1.TailReply.written:type_name -> google.protobuf.Timestamp
+	144, // 27: swdt.agent.v1.TailReply.written:type_name -> google.protobuf.Timestamp
 	52,  // 28: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
-	140, // 29: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
+	144, // 29: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
 	55,  // 30: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
-	140, // 31: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
-	139, // 32: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
+	144, // 31: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
+	143, // 32: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
 	69,  // 33: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
 	69,  // 34: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
 	74,  // 35: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
 	74,  // 36: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
-	140, // 37: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
-	139, // 38: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
+	144, // 37: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
+	143, // 38: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
 	83,  // 39: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
-	140, // 40: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
+	144, // 40: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
 	69,  // 41: swdt.agent.v1.ProcessEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
 	91,  // 42: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
 	92,  // 43: swdt.agent.v1.RunRequest.resize:type_name -> swdt.agent.v1.TerminalSize
@@ -8046,9 +8374,9 @@ var file_agent_proto_depIdxs = []int32{
 	5,   // 45: swdt.agent.v1.Feature.state:type_name -> swdt.agent.v1.FeatureState
 	94,  // 46: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
 	99,  // 47: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
-	139, // 48: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
+	143, // 48: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
 	6,   // 49: swdt.agent.v1.ReachReply.outcome:type_name -> swdt.agent.v1.ReachOutcome
-	139, // 50: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
+	143, // 50: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
 	115, // 51: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
 	125, // 52: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
 	127, // 53: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
@@ -8059,143 +8387,151 @@ var file_agent_proto_depIdxs = []int32{
 	128, // 58: swdt.agent.v1.ComponentState.running:type_name -> swdt.agent.v1.Image
 	128, // 59: swdt.agent.v1.ComponentState.starts:type_name -> swdt.agent.v1.Image
 	26,  // 60: swdt.agent.v1.ComponentState.program:type_name -> swdt.agent.v1.ServiceProgram
-	140, // 61: swdt.agent.v1.Image.started:type_name -> google.protobuf.Timestamp
-	140, // 62: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
+	144, // 61: swdt.agent.v1.Image.started:type_name -> google.protobuf.Timestamp
+	144, // 62: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
 	7,   // 63: swdt.agent.v1.Transaction.state:type_name -> swdt.agent.v1.SwapState
 	134, // 64: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
 	131, // 65: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
 	132, // 66: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
-	139, // 67: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
-	139, // 68: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
-	139, // 69: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
-	139, // 70: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
-	140, // 71: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
+	143, // 67: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
+	143, // 68: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
+	143, // 69: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
+	143, // 70: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
+	144, // 71: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
 	7,   // 72: swdt.agent.v1.SwapEvent.state:type_name -> swdt.agent.v1.SwapState
 	134, // 73: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
 	8,   // 74: swdt.agent.v1.SwapOutcome.result:type_name -> swdt.agent.v1.SwapResult
 	135, // 75: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
-	139, // 76: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
+	143, // 76: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
 	9,   // 77: swdt.agent.v1.ComponentOutcome.action:type_name -> swdt.agent.v1.SwapAction
 	18,  // 78: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
-	139, // 79: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
-	139, // 80: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
-	10,  // 81: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
-	12,  // 82: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
-	14,  // 83: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
-	16,  // 84: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
-	22,  // 85: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
-	24,  // 86: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
-	21,  // 87: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
-	21,  // 88: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
-	27,  // 89: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
-	29,  // 90: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
-	30,  // 91: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
-	33,  // 92: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
-	34,  // 93: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
-	36,  // 94: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
-	38,  // 95: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
-	41,  // 96: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
-	42,  // 97: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
-	44,  // 98: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
-	46,  // 99: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
-	48,  // 100: swdt.agent.v1.Files.Tail:input_type -> swdt.agent.v1.TailRequest
-	51,  // 101: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
-	54,  // 102: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
-	57,  // 103: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
-	59,  // 104: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
-	61,  // 105: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
-	63,  // 106: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
-	65,  // 107: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
-	67,  // 108: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
-	70,  // 109: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
-	72,  // 110: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
-	75,  // 111: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
-	77,  // 112: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
-	79,  // 113: swdt.agent.v1.Settings.ListRoots:input_type -> swdt.agent.v1.ListRootsRequest
-	81,  // 114: swdt.agent.v1.Settings.ChangeRoots:input_type -> swdt.agent.v1.ChangeRootsRequest
-	84,  // 115: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
-	88,  // 116: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
-	86,  // 117: swdt.agent.v1.Processes.Environment:input_type -> swdt.agent.v1.ProcessEnvironmentRequest
-	90,  // 118: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
-	95,  // 119: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
-	97,  // 120: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
-	100, // 121: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
-	99,  // 122: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
-	103, // 123: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
-	105, // 124: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
-	107, // 125: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
-	109, // 126: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
-	111, // 127: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
-	113, // 128: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
-	116, // 129: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
-	118, // 130: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
-	120, // 131: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
-	122, // 132: swdt.agent.v1.Network.Connect:input_type -> swdt.agent.v1.ConnectRequest
-	124, // 133: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
-	130, // 134: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
-	136, // 135: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
-	137, // 136: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
-	11,  // 137: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
-	13,  // 138: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
-	15,  // 139: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
-	17,  // 140: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
-	23,  // 141: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
-	25,  // 142: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
-	25,  // 143: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
-	25,  // 144: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
-	28,  // 145: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
-	25,  // 146: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
-	31,  // 147: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
-	32,  // 148: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
-	35,  // 149: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
-	37,  // 150: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
-	39,  // 151: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
-	40,  // 152: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
-	43,  // 153: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
-	45,  // 154: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
-	47,  // 155: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
-	49,  // 156: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
-	53,  // 157: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
-	56,  // 158: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
-	58,  // 159: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
-	60,  // 160: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
-	62,  // 161: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
-	64,  // 162: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
-	66,  // 163: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
-	68,  // 164: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
-	71,  // 165: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
-	73,  // 166: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
-	76,  // 167: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
-	78,  // 168: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
-	80,  // 169: swdt.agent.v1.Settings.ListRoots:output_type -> swdt.agent.v1.ListRootsReply
-	82,  // 170: swdt.agent.v1.Settings.ChangeRoots:output_type -> swdt.agent.v1.ChangeRootsReply
-	85,  // 171: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
-	89,  // 172: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
-	87,  // 173: swdt.agent.v1.Processes.Environment:output_type -> swdt.agent.v1.ProcessEnvironmentReply
-	93,  // 174: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
-	96,  // 175: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
-	98,  // 176: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
-	101, // 177: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
-	102, // 178: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
-	104, // 179: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
-	106, // 180: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
-	108, // 181: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
-	110, // 182: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
-	112, // 183: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
-	114, // 184: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
-	117, // 185: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
-	119, // 186: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
-	121, // 187: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
-	123, // 188: swdt.agent.v1.Network.Connect:output_type -> swdt.agent.v1.ConnectReply
-	126, // 189: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
-	133, // 190: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
-	133, // 191: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
-	138, // 192: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
-	137, // [137:193] is the sub-list for method output_type
-	81,  // [81:137] is the sub-list for method input_type
-	81,  // [81:81] is the sub-list for extension type_name
-	81,  // [81:81] is the sub-list for extension extendee
-	0,   // [0:81] is the sub-list for field type_name
+	143, // 79: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
+	143, // 80: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
+	141, // 81: swdt.agent.v1.HistoryReply.transactions:type_name -> swdt.agent.v1.PastTransaction
+	144, // 82: swdt.agent.v1.PastTransaction.begun:type_name -> google.protobuf.Timestamp
+	144, // 83: swdt.agent.v1.PastTransaction.ended:type_name -> google.protobuf.Timestamp
+	8,   // 84: swdt.agent.v1.PastTransaction.result:type_name -> swdt.agent.v1.SwapResult
+	142, // 85: swdt.agent.v1.PastTransaction.components:type_name -> swdt.agent.v1.PastComponent
+	9,   // 86: swdt.agent.v1.PastComponent.action:type_name -> swdt.agent.v1.SwapAction
+	10,  // 87: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
+	12,  // 88: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
+	14,  // 89: swdt.agent.v1.Machine.Lock:input_type -> swdt.agent.v1.LockRequest
+	16,  // 90: swdt.agent.v1.Machine.Unlock:input_type -> swdt.agent.v1.UnlockRequest
+	22,  // 91: swdt.agent.v1.Services.List:input_type -> swdt.agent.v1.ListServicesRequest
+	24,  // 92: swdt.agent.v1.Services.Get:input_type -> swdt.agent.v1.GetServiceRequest
+	21,  // 93: swdt.agent.v1.Services.Create:input_type -> swdt.agent.v1.ServiceConfig
+	21,  // 94: swdt.agent.v1.Services.Configure:input_type -> swdt.agent.v1.ServiceConfig
+	27,  // 95: swdt.agent.v1.Services.Delete:input_type -> swdt.agent.v1.DeleteServiceRequest
+	29,  // 96: swdt.agent.v1.Services.Start:input_type -> swdt.agent.v1.StartServiceRequest
+	30,  // 97: swdt.agent.v1.Services.Stop:input_type -> swdt.agent.v1.StopServiceRequest
+	33,  // 98: swdt.agent.v1.Registry.Get:input_type -> swdt.agent.v1.RegistryGetRequest
+	34,  // 99: swdt.agent.v1.Registry.Set:input_type -> swdt.agent.v1.RegistrySetRequest
+	36,  // 100: swdt.agent.v1.Registry.Delete:input_type -> swdt.agent.v1.RegistryDeleteRequest
+	38,  // 101: swdt.agent.v1.Registry.List:input_type -> swdt.agent.v1.RegistryListRequest
+	41,  // 102: swdt.agent.v1.Files.Stat:input_type -> swdt.agent.v1.StatRequest
+	42,  // 103: swdt.agent.v1.Files.List:input_type -> swdt.agent.v1.ListFilesRequest
+	44,  // 104: swdt.agent.v1.Files.Hash:input_type -> swdt.agent.v1.HashRequest
+	46,  // 105: swdt.agent.v1.Files.Read:input_type -> swdt.agent.v1.ReadRequest
+	48,  // 106: swdt.agent.v1.Files.Tail:input_type -> swdt.agent.v1.TailRequest
+	51,  // 107: swdt.agent.v1.Files.Write:input_type -> swdt.agent.v1.WriteRequest
+	54,  // 108: swdt.agent.v1.Files.Patch:input_type -> swdt.agent.v1.PatchRequest
+	57,  // 109: swdt.agent.v1.Files.Probe:input_type -> swdt.agent.v1.ProbeRequest
+	59,  // 110: swdt.agent.v1.Files.Rename:input_type -> swdt.agent.v1.RenameRequest
+	61,  // 111: swdt.agent.v1.Files.Remove:input_type -> swdt.agent.v1.RemoveRequest
+	63,  // 112: swdt.agent.v1.Files.MakeFolder:input_type -> swdt.agent.v1.MakeFolderRequest
+	65,  // 113: swdt.agent.v1.Files.GetACL:input_type -> swdt.agent.v1.GetACLRequest
+	67,  // 114: swdt.agent.v1.Files.SetACL:input_type -> swdt.agent.v1.SetACLRequest
+	70,  // 115: swdt.agent.v1.Settings.GetEnvironment:input_type -> swdt.agent.v1.GetEnvironmentRequest
+	72,  // 116: swdt.agent.v1.Settings.SetEnvironment:input_type -> swdt.agent.v1.SetEnvironmentRequest
+	75,  // 117: swdt.agent.v1.Settings.GetHosts:input_type -> swdt.agent.v1.GetHostsRequest
+	77,  // 118: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
+	79,  // 119: swdt.agent.v1.Settings.ListRoots:input_type -> swdt.agent.v1.ListRootsRequest
+	81,  // 120: swdt.agent.v1.Settings.ChangeRoots:input_type -> swdt.agent.v1.ChangeRootsRequest
+	84,  // 121: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
+	88,  // 122: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
+	86,  // 123: swdt.agent.v1.Processes.Environment:input_type -> swdt.agent.v1.ProcessEnvironmentRequest
+	90,  // 124: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
+	95,  // 125: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
+	97,  // 126: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
+	100, // 127: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
+	99,  // 128: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
+	103, // 129: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
+	105, // 130: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
+	107, // 131: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
+	109, // 132: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
+	111, // 133: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
+	113, // 134: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
+	116, // 135: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
+	118, // 136: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
+	120, // 137: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
+	122, // 138: swdt.agent.v1.Network.Connect:input_type -> swdt.agent.v1.ConnectRequest
+	124, // 139: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
+	130, // 140: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
+	136, // 141: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
+	137, // 142: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
+	139, // 143: swdt.agent.v1.Swap.History:input_type -> swdt.agent.v1.HistoryRequest
+	11,  // 144: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
+	13,  // 145: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
+	15,  // 146: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
+	17,  // 147: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
+	23,  // 148: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
+	25,  // 149: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
+	25,  // 150: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
+	25,  // 151: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
+	28,  // 152: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
+	25,  // 153: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
+	31,  // 154: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
+	32,  // 155: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
+	35,  // 156: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
+	37,  // 157: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
+	39,  // 158: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
+	40,  // 159: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
+	43,  // 160: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
+	45,  // 161: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
+	47,  // 162: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
+	49,  // 163: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
+	53,  // 164: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
+	56,  // 165: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
+	58,  // 166: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
+	60,  // 167: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
+	62,  // 168: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
+	64,  // 169: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
+	66,  // 170: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
+	68,  // 171: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
+	71,  // 172: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
+	73,  // 173: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
+	76,  // 174: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
+	78,  // 175: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
+	80,  // 176: swdt.agent.v1.Settings.ListRoots:output_type -> swdt.agent.v1.ListRootsReply
+	82,  // 177: swdt.agent.v1.Settings.ChangeRoots:output_type -> swdt.agent.v1.ChangeRootsReply
+	85,  // 178: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
+	89,  // 179: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
+	87,  // 180: swdt.agent.v1.Processes.Environment:output_type -> swdt.agent.v1.ProcessEnvironmentReply
+	93,  // 181: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
+	96,  // 182: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
+	98,  // 183: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
+	101, // 184: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
+	102, // 185: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
+	104, // 186: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
+	106, // 187: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
+	108, // 188: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
+	110, // 189: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
+	112, // 190: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
+	114, // 191: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
+	117, // 192: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
+	119, // 193: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
+	121, // 194: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
+	123, // 195: swdt.agent.v1.Network.Connect:output_type -> swdt.agent.v1.ConnectReply
+	126, // 196: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
+	133, // 197: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
+	133, // 198: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
+	138, // 199: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
+	140, // 200: swdt.agent.v1.Swap.History:output_type -> swdt.agent.v1.HistoryReply
+	144, // [144:201] is the sub-list for method output_type
+	87,  // [87:144] is the sub-list for method input_type
+	87,  // [87:87] is the sub-list for extension type_name
+	87,  // [87:87] is the sub-list for extension extendee
+	0,   // [0:87] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -8209,7 +8545,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      10,
-			NumMessages:   129,
+			NumMessages:   133,
 			NumExtensions: 0,
 			NumServices:   10,
 		},

@@ -2669,6 +2669,7 @@ const (
 	Swap_Run_FullMethodName         = "/swdt.agent.v1.Swap/Run"
 	Swap_Resume_FullMethodName      = "/swdt.agent.v1.Swap/Resume"
 	Swap_Acknowledge_FullMethodName = "/swdt.agent.v1.Swap/Acknowledge"
+	Swap_History_FullMethodName     = "/swdt.agent.v1.Swap/History"
 )
 
 // SwapClient is the client API for Swap service.
@@ -2687,8 +2688,11 @@ type SwapClient interface {
 	// guardian again if that has died. If there is no transaction, the error is
 	// NotFound.
 	Resume(ctx context.Context, in *ResumeRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SwapEvent], error)
-	// Acknowledge deletes the outcome of a finished transaction.
+	// Acknowledge writes a finished transaction into the node's history and deletes its journal.
 	Acknowledge(ctx context.Context, in *AcknowledgeRequest, opts ...grpc.CallOption) (*AcknowledgeReply, error)
+	// History returns the last transactions that ended, and those whose journal is still there, oldest first. It writes
+	// nothing.
+	History(ctx context.Context, in *HistoryRequest, opts ...grpc.CallOption) (*HistoryReply, error)
 }
 
 type swapClient struct {
@@ -2757,6 +2761,16 @@ func (c *swapClient) Acknowledge(ctx context.Context, in *AcknowledgeRequest, op
 	return out, nil
 }
 
+func (c *swapClient) History(ctx context.Context, in *HistoryRequest, opts ...grpc.CallOption) (*HistoryReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(HistoryReply)
+	err := c.cc.Invoke(ctx, Swap_History_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // SwapServer is the server API for Swap service.
 // All implementations must embed UnimplementedSwapServer
 // for forward compatibility.
@@ -2773,8 +2787,11 @@ type SwapServer interface {
 	// guardian again if that has died. If there is no transaction, the error is
 	// NotFound.
 	Resume(*ResumeRequest, grpc.ServerStreamingServer[SwapEvent]) error
-	// Acknowledge deletes the outcome of a finished transaction.
+	// Acknowledge writes a finished transaction into the node's history and deletes its journal.
 	Acknowledge(context.Context, *AcknowledgeRequest) (*AcknowledgeReply, error)
+	// History returns the last transactions that ended, and those whose journal is still there, oldest first. It writes
+	// nothing.
+	History(context.Context, *HistoryRequest) (*HistoryReply, error)
 	mustEmbedUnimplementedSwapServer()
 }
 
@@ -2796,6 +2813,9 @@ func (UnimplementedSwapServer) Resume(*ResumeRequest, grpc.ServerStreamingServer
 }
 func (UnimplementedSwapServer) Acknowledge(context.Context, *AcknowledgeRequest) (*AcknowledgeReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Acknowledge not implemented")
+}
+func (UnimplementedSwapServer) History(context.Context, *HistoryRequest) (*HistoryReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method History not implemented")
 }
 func (UnimplementedSwapServer) mustEmbedUnimplementedSwapServer() {}
 func (UnimplementedSwapServer) testEmbeddedByValue()              {}
@@ -2876,6 +2896,24 @@ func _Swap_Acknowledge_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Swap_History_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(HistoryRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SwapServer).History(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Swap_History_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SwapServer).History(ctx, req.(*HistoryRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Swap_ServiceDesc is the grpc.ServiceDesc for Swap service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -2890,6 +2928,10 @@ var Swap_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Acknowledge",
 			Handler:    _Swap_Acknowledge_Handler,
+		},
+		{
+			MethodName: "History",
+			Handler:    _Swap_History_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -144,6 +144,7 @@ func pointsOf(t *testing.T, fault string, want swap.Result) (points []point) {
 			}
 		}
 		r.check(t, "undisturbed")
+		r.checkHistory(t, false)
 	})
 	if len(points) < 40 {
 		t.Fatalf("only %d points: %v", len(points), points)
@@ -186,6 +187,7 @@ func interrupt(t *testing.T, fault string, p point, i interruption) {
 	}
 	r.contact(t)
 	r.check(t, "after the next contact")
+	r.checkHistory(t, strings.Contains(p.target, `\history.`) || i.lasting)
 }
 
 // Guardians that are interrupted again and again give up, undo, and count every interruption.
@@ -356,6 +358,25 @@ func (r *run) check(t *testing.T, when string) {
 	transactions, err := swap.Transactions(r.Process("look").Files)
 	if err != nil || len(transactions) > 0 {
 		t.Errorf("%s: transactions left: %+v, %v", when, transactions, err)
+	}
+}
+
+// checkHistory checks that the history has the transaction exactly once. mayLack allows a history without it: an error
+// while it is written, unlike the end of a process, loses the row.
+func (r *run) checkHistory(t *testing.T, mayLack bool) {
+	t.Helper()
+	past, err := swap.History(t.Context(), r.Process("look").Files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := slices.ContainsFunc(r.told, func(o swap.Outcome) bool { return o.Result != "" })
+	switch {
+	case len(past) == 0 && (mayLack || !ended):
+	case len(past) != 1:
+		t.Errorf("the history has %d rows, want 1: %+v", len(past), past)
+	case past[0].Number != 1 || past[0].Journal || past[0].Holder != r.plan.Holder || past[0].Ended.IsZero() ||
+		!slices.ContainsFunc(r.told, func(o swap.Outcome) bool { return o.Result == past[0].Result }):
+		t.Errorf("the row is %+v, and the outcomes %+v", past[0], r.told)
 	}
 }
 

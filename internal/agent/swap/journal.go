@@ -271,7 +271,8 @@ func describe(id string, records []record) Transaction {
 	return t
 }
 
-// Acknowledge deletes the journal of a finished transaction, after the guardian has ended.
+// Acknowledge writes a finished transaction into the history and deletes its journal, after the guardian has ended. With
+// an *UnrecordedError, the journal is deleted and the history lacks the transaction.
 func Acknowledge(ctx context.Context, p *platform.Platform, id string) error {
 	if !validID(id) {
 		return fmt.Errorf("%w: %q", ErrNoTransaction, id)
@@ -286,9 +287,16 @@ func Acknowledge(ctx context.Context, p *platform.Platform, id string) error {
 	if err := guardianOf(Machine{Platform: p}).AwaitRemoved(ctx); err != nil {
 		return err
 	}
+	unrecorded := remember(ctx, p.Files, id, records)
+	if unrecorded != nil && ctx.Err() != nil {
+		return ctx.Err() // a later contact records it
+	}
 	patient := patience.Patience{Files: p.Files, Limit: patience.Short}
 	if err := patient.Remove(ctx, journalPath(id)); err != nil && !errors.Is(err, fault.ErrNotExist) {
 		return fmt.Errorf("remove the journal: %w", err)
+	}
+	if unrecorded != nil {
+		return &UnrecordedError{Err: unrecorded}
 	}
 	return nil
 }

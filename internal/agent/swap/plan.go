@@ -47,6 +47,9 @@ type Component struct {
 	// destination must have when the transaction begins; empty: there must be no file.
 	SHA256         string `json:"sha256,omitempty"`
 	PreviousSHA256 string `json:"previousSha256,omitempty"`
+	// PreviousVersion is the version that the file at the destination has reported; empty: unknown. Only the history
+	// has it.
+	PreviousVersion string `json:"previousVersion,omitempty"`
 	// Service is the Windows service to restart; empty: none.
 	Service string `json:"service,omitempty"`
 	// DependsOn are services that must run before this one, in addition to the dependencies

@@ -52,6 +52,10 @@ func required(message proto.Message) []protoreflect.Name {
 		return []protoreflect.Name{"path"}
 	case *agentv1.Transaction:
 		return []protoreflect.Name{"id"}
+	case *agentv1.PastTransaction:
+		return []protoreflect.Name{"id", "number"}
+	case *agentv1.PastComponent:
+		return []protoreflect.Name{"name", "destination"}
 	case *agentv1.SwapOutcome:
 		return []protoreflect.Name{"result"}
 	}

@@ -65,6 +65,15 @@ func NewDepot(store *blobs.Store) *Depot {
 	return d
 }
 
+// Has reports whether the store has a file with this hash, without a look at its content.
+func (d *Depot) Has(sha256 string) bool { return d.store.Has(sha256) }
+
+// Path returns the path of the store's file with this hash, whose content it has verified; blobs.ErrNotHeld if there is
+// none.
+func (d *Depot) Path(ctx context.Context, sha256 string) (string, error) {
+	return d.store.Path(ctx, sha256)
+}
+
 // RecordInstalled records that a push has left a build of a program, given by its SHA-256, on a
 // node. The next push of the program will probably send the difference to that build.
 func (d *Depot) RecordInstalled(program, sha string) {

@@ -39,6 +39,7 @@ func builtinCommands() map[string]command {
 		"ping":       pingMain,
 		"defrag":     func(context.Context, *Process) int { return 0 }, // nothing to do: removed files have no content
 		"svchost":    func(context.Context, *Process) int { return 0 },
+		"dlv":        dlvMain,
 	}
 }
 

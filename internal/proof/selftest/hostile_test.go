@@ -115,3 +115,28 @@ func TestLoadNamesTheVersionOfAnotherFormat(t *testing.T) {
 		t.Errorf("got %q", text)
 	}
 }
+
+// A claim that was not run, or is not possible here, has not failed: neither its result nor its reason is red.
+func TestPageOfAClaimThatWasNotRunIsNotRed(t *testing.T) {
+	t.Parallel()
+	report := selftest.Report{Claims: []selftest.Result{
+		{ID: "off", Outcome: selftest.NotRun, Reason: "the run ended before"},
+		{ID: "none", Outcome: selftest.Impossible, Reason: "no such hardware"},
+		{ID: "bad", Outcome: selftest.Failed, Reason: "it is broken"},
+	}}
+	var page bytes.Buffer
+	if err := report.WritePage(&page); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`<span class="notRun">the run ended before`, `<span class="impossible">no such hardware`,
+		`<span class="failed">it is broken`, `no-repeat local`} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	if keep := os.Getenv("SWDT_KEEP_PAGE"); keep != "" {
+		if err := os.WriteFile(keep, page.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

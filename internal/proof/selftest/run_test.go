@@ -62,7 +62,7 @@ func (b *bench) state(t *testing.T) (s kept) {
 	if err := gob.NewDecoder(&saved).Decode(&s); err != nil {
 		t.Fatal(err)
 	}
-	s.Disk.drop(`C:`, layout.HashCache, layout.LockFile, layout.Journals,
+	s.Disk.drop(`C:`, layout.HashCache, layout.LockFile, layout.Journals, layout.History, layout.HistoryLock,
 		`C:\Windows\Temp`) // the imitation of pktmon keeps its own state there
 	s.Services = slices.DeleteFunc(s.Services, func(s keptService) bool {
 		return strings.EqualFold(s.Config.Name, layout.GuardianService)

@@ -27,6 +27,9 @@ const (
 	// Journals holds the journal of the transaction in flight, and the journals of transactions whose outcome no swdt
 	// has collected yet.
 	Journals = Root + `\journal`
+	// History has a row for each of the last transactions that ended, one JSON object a line, oldest first. HistoryLock
+	// is locked while a row is added.
+	History, HistoryLock = Root + `\history.jsonl`, Root + `\history.lock`
 	// HashCache stores the SHA-256 of files by size, time and file id.
 	HashCache = Root + `\hashes.json`
 	// JoinRecord lists the things that `swdt join` put on the machine. `swdt reset` and the next
@@ -68,6 +71,9 @@ const BinarySDDL = "O:BAD:P(A;;FA;;;SY)(A;;FA;;;BA)(A;;0x1200a9;;;BU)"
 
 // Agent returns the path of the agent with this hash (64 hex digits, SHA-256).
 func Agent(hash string) string { return Agents + `\` + hash + `\` + AgentName }
+
+// Dlv returns the path of a debugger that `swdt attach` brings, by its hash (64 hex digits, SHA-256).
+func Dlv(hash string) string { return Root + `\debug\dlv-` + hash[:12] + ".exe" }
 
 // Staged returns the path at which a new binary waits beside its destination.
 func Staged(destination, hash string) string { return destination + ".swdt-" + hash[:12] }

@@ -155,6 +155,8 @@ type chart struct {
 	used   float64 // the sum of the computed rates, in cores
 	rates  int     // the number of computed rates
 	most   float64 // the highest reported rate, in cores
+	// reports is set if the source has reported a rate: some runtimes report the CPU time alone.
+	reports bool
 }
 
 // use returns the mean of the computed rates, in cores.
@@ -176,8 +178,17 @@ type Listed struct {
 func (c *chart) listed() Listed {
 	return Listed{
 		Title: c.Path, Source: string(c.Source), Node: c.Node, Counts: counts(c.counts),
-		Use: fmt.Sprintf("%.3f", c.use()), Most: fmt.Sprintf("%.3f", c.most), Order: c.use(), Faults: float64(c.faults),
+		Use: known(c.use(), c.rates > 0), Most: known(c.most, c.reports), Order: c.use(), Faults: float64(c.faults),
 	}
+}
+
+// known returns a number of cores as text. Without a value, such as that of a runtime that reports no rate, it returns a
+// dash: 0.000 would be a measurement.
+func known(cores float64, has bool) string {
+	if !has {
+		return "–"
+	}
+	return fmt.Sprintf("%.3f", cores)
 }
 
 type chartPoint struct {
@@ -210,7 +221,7 @@ func (c *chart) add(row stats.Row) {
 	if row.Point.Reported != nil {
 		cores := stats.Cores(*row.Point.Reported)
 		p.reported = &cores
-		c.most = max(c.most, cores)
+		c.most, c.reports = max(c.most, cores), true
 	}
 	c.points = append(c.points, p)
 }

@@ -145,6 +145,44 @@ func TestRecordingsInOneFile(t *testing.T) {
 	}
 }
 
+// A runtime that reports no rate, or a container that was seen once, has a dash in the list: 0.000 would be a measurement.
+func TestWithoutAReportedRateTheListHasADash(t *testing.T) {
+	workdir.Change(t, t.TempDir())
+	began := time.Date(2026, 11, 20, 15, 0, 0, 0, time.UTC)
+	w, err := record.Create("r.swdt", record.Meta{Started: began, Sources: []stats.Source{stats.CRI}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		at := began.Add(time.Duration(i) * time.Second)
+		reading := stats.Reading{Node: "win", Source: stats.CRI, Received: at, Cores: 4, Samples: []stats.Sample{{
+			Container: stats.Container{ID: "1", Pod: "silent", Name: "c"}, Taken: at, Counter: stats.Value(uint64(i) * 250e6)}}}
+		if i == 0 {
+			reading.Samples = append(reading.Samples, stats.Sample{Container: stats.Container{ID: "2", Pod: "once", Name: "c"},
+				Taken: at, Reported: stats.Value(0), Counter: stats.Value(1)})
+		}
+		if err := w.Add(reading); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := report.Load("r.swdt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page bytes.Buffer
+	if err := report.Page(&page, r, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"<td>–</td><td>–</td>", "<td>–</td><td>0.000</td>"} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+}
+
 func TestNoRecording(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "empty")
 	if err := os.WriteFile(path, nil, 0o644); err != nil {

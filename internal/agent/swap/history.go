@@ -1,0 +1,263 @@
+package swap
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/agent/internal/patience"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wait"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
+)
+
+// Past is a transaction in the history. The history stores Past and PastComponent as JSON, which agents of other builds
+// read, too.
+type Past struct {
+	Number int    `json:"number"` // counts the transactions of the node, from 1 on
+	ID     string `json:"id"`
+	// Journal is set if the journal still exists: the transaction has not ended, or its outcome is not collected yet.
+	Journal         bool            `json:"-"`
+	Holder          string          `json:"holder"`
+	Begun           time.Time       `json:"begun"`
+	Ended           time.Time       `json:"ended"`  // zero: it has not ended
+	Result          Result          `json:"result"` // "": it has not ended
+	Message         string          `json:"message,omitempty"`
+	FailedComponent string          `json:"failedComponent,omitempty"`
+	Components      []PastComponent `json:"components"`
+}
+
+// PastComponent is a component of a transaction in the history.
+type PastComponent struct {
+	Name            string `json:"name"`
+	Destination     string `json:"destination"`
+	Service         string `json:"service,omitempty"`
+	Action          Action `json:"action,omitempty"` // "": the transaction has not ended
+	Brought         bool   `json:"brought,omitempty"`
+	SHA256          string `json:"sha256,omitempty"` // of the brought file; without one, of the file at the destination
+	PreviousSHA256  string `json:"previousSha256,omitempty"`
+	PreviousVersion string `json:"previousVersion,omitempty"`
+}
+
+// UnrecordedError reports that a transaction ended, and that the history lacks it.
+type UnrecordedError struct{ Err error }
+
+func (e *UnrecordedError) Error() string { return "write the history: " + e.Err.Error() }
+func (e *UnrecordedError) Unwrap() error { return e.Err }
+
+// These constants bound the history. The names and texts of a row come from a node file.
+const (
+	mostPast       = 200       // rows; the oldest go first
+	mostPastBytes  = 256 << 10 // of the file
+	mostParts      = 32        // components of a row
+	longestPast    = 300       // bytes of a name or path in a row
+	longestMessage = 1000      // bytes of a row's message
+	largestNumber  = 1 << 30
+	// historyLimit bounds the wait for another session that adds a row.
+	historyLimit = 5 * time.Second
+)
+
+// History returns the transactions in the history, and behind them those whose journal exists, oldest first. It writes
+// nothing.
+func History(ctx context.Context, files platform.Files) ([]Past, error) {
+	past, err := readHistory(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	journals, err := Transactions(files)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range journals {
+		records, _, err := readJournal(files, t.ID)
+		switch {
+		case errors.Is(err, ErrNoTransaction): // acknowledged meanwhile
+			continue
+		case err != nil:
+			return nil, err
+		case !begun(records):
+			continue
+		}
+		row := pastOf(t.ID, records)
+		row.Journal = true
+		if at, known := indexOfPast(past, t.ID); known { // the power was cut before the journal was removed
+			past[at].Journal = true
+			continue
+		}
+		row.Number = nextNumber(past)
+		past = append(past, row)
+	}
+	return past, nil
+}
+
+// begun reports whether a journal has a plan: without one, the power was cut before the transaction began.
+func begun(records []record) bool { return len(records) > 0 && records[0].Plan != nil }
+
+// remember adds the transaction to the history, unless the history has it already.
+func remember(ctx context.Context, files platform.Files, id string, records []record) error {
+	if !begun(records) {
+		return nil
+	}
+	lock, err := lockHistory(ctx, files)
+	if err != nil {
+		return err
+	}
+	past, err := readHistory(ctx, files)
+	if _, known := indexOfPast(past, id); err == nil && !known {
+		row := pastOf(id, records)
+		row.Number = nextNumber(past)
+		err = writeHistory(ctx, files, append(past, row))
+	}
+	return errors.Join(err, lock.Unlock())
+}
+
+func lockHistory(ctx context.Context, files platform.Files) (lock platform.Unlocker, err error) {
+	err = wait.Condition{
+		Name: "another session to write the history", Interval: 10 * time.Millisecond, MaxInterval: 200 * time.Millisecond,
+		Limit: historyLimit,
+		Look: func(context.Context) error {
+			var failed error
+			lock, failed = files.Lock(layout.HistoryLock, nil)
+			var locked *fault.LockedError
+			return wait.StopIf(!errors.As(failed, &locked), failed)
+		},
+	}.Wait(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("lock the history: %w", err)
+	}
+	return lock, nil
+}
+
+// pastOf returns the row of a transaction, without its number.
+func pastOf(id string, records []record) Past {
+	plan, last := records[0].Plan, records[len(records)-1]
+	row := Past{
+		ID: id, Holder: cut(plan.Holder, longestPast), Begun: records[0].Time, Components: []PastComponent{},
+	}
+	actions := map[string]Action{}
+	if outcome := last.Outcome; outcome != nil {
+		row.Ended, row.Result, row.Message = last.Time, outcome.Result, cut(outcome.Message, longestMessage)
+		row.FailedComponent = cut(outcome.FailedComponent, longestPast)
+		for _, c := range outcome.Components {
+			actions[c.Name] = c.Action
+		}
+	}
+	for _, c := range plan.Components[:min(len(plan.Components), mostParts)] {
+		part := PastComponent{
+			Name: cut(c.Name, longestPast), Destination: cut(c.Destination, longestPast), Service: cut(c.Service, longestPast),
+			Action: actions[c.Name], Brought: c.swaps(), SHA256: c.SHA256,
+			PreviousSHA256: c.PreviousSHA256, PreviousVersion: cut(c.PreviousVersion, longestPast),
+		}
+		if !c.swaps() {
+			part.SHA256 = c.PreviousSHA256
+		}
+		row.Components = append(row.Components, part)
+	}
+	return row
+}
+
+// cut shortens a text to a number of bytes, without half a character at the end.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && text[most]&0xC0 == 0x80 {
+		most--
+	}
+	return text[:most]
+}
+
+func indexOfPast(past []Past, id string) (at int, known bool) {
+	for i := range past {
+		if past[i].ID == id {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+func nextNumber(past []Past) int {
+	if len(past) == 0 {
+		return 1
+	}
+	return past[len(past)-1].Number + 1
+}
+
+// readHistory returns the rows of the file, oldest first. It leaves out each line that is not a row of a transaction with
+// a number above that of the row before it.
+func readHistory(ctx context.Context, files platform.Files) ([]Past, error) {
+	file, err := patience.Patience{Files: files, Limit: patience.Short}.Open(ctx, layout.History)
+	if errors.Is(err, fault.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the history: %w", err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, 2*mostPastBytes))
+	if err != nil {
+		return nil, fmt.Errorf("read the history: %w", err)
+	}
+	var past []Past
+	scanner := bufio.NewScanner(bytes.NewReader(text))
+	scanner.Buffer(nil, len(text)+1)
+	for scanner.Scan() {
+		var row Past
+		if json.Unmarshal(scanner.Bytes(), &row) != nil || !validID(row.ID) || len(row.Components) > mostParts {
+			continue
+		}
+		_, known := indexOfPast(past, row.ID)
+		if !known && row.Number >= nextNumber(past) && row.Number < largestNumber {
+			past = append(past, row)
+		}
+	}
+	return past[max(0, len(past)-mostPast):], nil
+}
+
+// writeHistory replaces the file by one with the newest of the rows. After a power cut, the file is the old or the new
+// one.
+func writeHistory(ctx context.Context, files platform.Files, past []Past) (err error) {
+	text, err := encodeHistory(past[max(0, len(past)-mostPast):])
+	if err != nil {
+		return err
+	}
+	const temporary = layout.History + ".new"
+	file, err := files.Create(temporary, platform.CreateTruncate)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err == nil {
+		err = file.Sync()
+	}
+	err = errors.Join(err, file.Close())
+	if err == nil {
+		err = patience.Patience{Files: files, Limit: patience.Short}.Rename(ctx, temporary, layout.History, true)
+	}
+	if err != nil {
+		return errors.Join(err, files.Remove(temporary))
+	}
+	return nil
+}
+
+// encodeHistory returns the newest rows that fit into the file.
+func encodeHistory(past []Past) ([]byte, error) {
+	var text []byte
+	for i := len(past) - 1; i >= 0; i-- {
+		line, err := json.Marshal(past[i])
+		if err != nil {
+			return nil, fmt.Errorf("encode a row of the history: %w", err)
+		}
+		if len(text) > 0 && len(text)+len(line)+1 > mostPastBytes {
+			break
+		}
+		text = append(append(line, '\n'), text...)
+	}
+	return text, nil
+}
