@@ -168,6 +168,7 @@ func pastTransaction(t swap.Past) *agentv1.PastTransaction {
 			Name: c.Name, Destination: c.Destination, Service: c.Service,
 			Action: word.Value[agentv1.SwapAction](string(c.Action)), Brought: c.Brought,
 			Sha256: c.SHA256, PreviousSha256: c.PreviousSHA256, PreviousVersion: c.PreviousVersion,
+			Version: c.Version,
 		})
 	}
 	return row

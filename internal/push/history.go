@@ -225,6 +225,7 @@ func versionsOf(past []*agentv1.PastTransaction, now map[string]*agentv1.Compone
 	for _, t := range past {
 		for _, c := range t.GetComponents() {
 			add(c.GetPreviousSha256(), c.GetPreviousVersion())
+			add(c.GetSha256(), c.GetVersion())
 		}
 	}
 	for _, state := range now {

@@ -7415,6 +7415,7 @@ type PastComponent struct {
 	PreviousSha256  string                 `protobuf:"bytes,6,opt,name=previous_sha256,json=previousSha256,proto3" json:"previous_sha256,omitempty"`    // of the file that was there before; empty: none
 	PreviousVersion string                 `protobuf:"bytes,7,opt,name=previous_version,json=previousVersion,proto3" json:"previous_version,omitempty"` // as that file reported it; empty: unknown
 	Brought         bool                   `protobuf:"varint,8,opt,name=brought,proto3" json:"brought,omitempty"`                                       // the transaction brought a file, rather than restart the service alone
+	Version         string                 `protobuf:"bytes,9,opt,name=version,proto3" json:"version,omitempty"`                                        // as the brought file reported it; empty: unknown, or it was put back
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -7498,6 +7499,13 @@ func (x *PastComponent) GetBrought() bool {
 		return x.Brought
 	}
 	return false
+}
+
+func (x *PastComponent) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
 }
 
 var File_agent_proto protoreflect.FileDescriptor
@@ -8018,7 +8026,7 @@ const file_agent_proto_rawDesc = "" +
 	"\n" +
 	"components\x18\n" +
 	" \x03(\v2\x1c.swdt.agent.v1.PastComponentR\n" +
-	"components\"\x98\x02\n" +
+	"components\"\xb2\x02\n" +
 	"\rPastComponent\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdestination\x18\x02 \x01(\tR\vdestination\x12\x18\n" +
@@ -8027,7 +8035,8 @@ const file_agent_proto_rawDesc = "" +
 	"\x06sha256\x18\x05 \x01(\tR\x06sha256\x12'\n" +
 	"\x0fprevious_sha256\x18\x06 \x01(\tR\x0epreviousSha256\x12)\n" +
 	"\x10previous_version\x18\a \x01(\tR\x0fpreviousVersion\x12\x18\n" +
-	"\abrought\x18\b \x01(\bR\abrought*P\n" +
+	"\abrought\x18\b \x01(\bR\abrought\x12\x18\n" +
+	"\aversion\x18\t \x01(\tR\aversion*P\n" +
 	"\n" +
 	"Simulation\x12\x13\n" +
 	"\x0fSIMULATION_NONE\x10\x00\x12\x13\n" +

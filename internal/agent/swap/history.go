@@ -43,6 +43,7 @@ type PastComponent struct {
 	SHA256          string `json:"sha256,omitempty"` // of the brought file; without one, of the file at the destination
 	PreviousSHA256  string `json:"previousSha256,omitempty"`
 	PreviousVersion string `json:"previousVersion,omitempty"`
+	Version         string `json:"version,omitempty"` // that the brought file reported; "": unknown, or it was put back
 }
 
 // UnrecordedError reports that a transaction ended, and that the history lacks it.
@@ -140,12 +141,12 @@ func pastOf(id string, records []record) Past {
 	row := Past{
 		ID: id, Holder: cut(plan.Holder, longestPast), Begun: records[0].Time, Components: []PastComponent{},
 	}
-	actions := map[string]Action{}
+	actions, versions := map[string]Action{}, map[string]string{}
 	if outcome := last.Outcome; outcome != nil {
 		row.Ended, row.Result, row.Message = last.Time, outcome.Result, cut(outcome.Message, longestMessage)
 		row.FailedComponent = cut(outcome.FailedComponent, longestPast)
 		for _, c := range outcome.Components {
-			actions[c.Name] = c.Action
+			actions[c.Name], versions[c.Name] = c.Action, c.Version
 		}
 	}
 	for _, c := range plan.Components[:min(len(plan.Components), mostParts)] {
@@ -153,6 +154,7 @@ func pastOf(id string, records []record) Past {
 			Name: cut(c.Name, longestPast), Destination: cut(c.Destination, longestPast), Service: cut(c.Service, longestPast),
 			Action: actions[c.Name], Brought: c.swaps(), SHA256: c.SHA256,
 			PreviousSHA256: c.PreviousSHA256, PreviousVersion: cut(c.PreviousVersion, longestPast),
+			Version: cut(versions[c.Name], longestPast),
 		}
 		if !c.swaps() {
 			part.SHA256 = c.PreviousSHA256

@@ -177,7 +177,7 @@ type ComponentOutcome struct {
 	Healthy time.Duration           `json:"healthy,omitempty"` // from the service's start until the component is healthy
 	// LogLines are the service's last log lines if it failed.
 	LogLines []string `json:"logLines,omitempty"`
-	// Version is what the new binary reports, if it was asked and stays.
+	// Version is the version that the new binary reports, if it was asked and stays.
 	Version string `json:"version,omitempty"`
 }
 

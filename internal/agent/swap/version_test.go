@@ -58,6 +58,10 @@ func TestANewBinaryIsAskedOnceForItsVersion(t *testing.T) {
 				t.Errorf("the push took %s", took)
 			}
 		}
+		past, err := swap.History(t.Context(), n.Process("look").Files)
+		if err != nil || len(past) != 2 || past[1].Components[0].Version != "v1.31.0" {
+			t.Errorf("the history is %+v, %v", past, err)
+		}
 		n.ForgetOperations()
 		state := n.inspectKubelet(t)
 		if state.GetVersion() != "v1.31.0" || state.GetPreviousVersion() != "v1.30.0" {

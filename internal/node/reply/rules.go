@@ -191,6 +191,7 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"PastComponent.sha256":             optional(sha256),
 		"PastComponent.previous_sha256":    optional(sha256),
 		"PastComponent.previous_version":   text(longText),
+		"PastComponent.version":            text(longText),
 		"SwapEvent.transaction":            optional(token),
 		"SwapEvent.component":              line(shortText),
 		"SwapEvent.message":                text(hugeText),
@@ -200,6 +201,7 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"ComponentOutcome.name":            line(shortText),
 		"ComponentOutcome.message":         text(hugeText),
 		"ComponentOutcome.log_lines":       list(1<<10, text(hugeText)),
+		"ComponentOutcome.version":         text(longText),
 
 		"ComputeReply.objects":     list(1<<16, anything),
 		"ComputeObject.document":   anything,
