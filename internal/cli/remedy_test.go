@@ -266,6 +266,7 @@ func stdoutByHand() map[string]string {
 		"fleet_rollouts.go": "records, and the live screen",
 		"stats_watch.go":    "records, CSV, and the live screen", "capture_run.go": "packets",
 		"cri_proxy.go": programs, "exec.go": programs, "shell.go": programs, "hcs_inside.go": programs,
+		"lint.go":      "SARIF, JUnit and annotations of GitHub",
 		"logs.go":      "lines of logs",
 		"hns_graph.go": "pictures", "stats_report.go": "the HTML page", "stats_serve.go": "an address",
 		"config.go": "files to redirect", "completion.go": "a script for a shell", "root.go": "cobra's help",

@@ -217,6 +217,7 @@ func TestJoiningWithoutAKubeconfig(t *testing.T) {
 		again, err := l.join()
 		nothing(t, again, err)
 		l.cluster = known
+		time.Sleep(time.Minute) // of the bubble's clock: without the cluster, the join has not awaited kubelet's report
 		l.isReady()
 	})
 }
