@@ -103,17 +103,17 @@ func (a *app) runNetworkServices(ctx context.Context, o *networkServicesOptions)
 	if err != nil {
 		return err
 	}
+	if o.fix {
+		if err := canConfirm(s.options.Prompt, o.yes || a.global.dryRun, "Repair what the nodes have programmed?"); err != nil {
+			return err
+		}
+	}
 	c, err := o.cluster.open()
 	if err != nil {
 		return err
 	}
 	if err := a.askVersion(ctx, c); err != nil {
 		return err
-	}
-	if o.fix {
-		if err := canConfirm(s.options.Prompt, o.yes || a.global.dryRun, "Repair what the nodes have programmed?"); err != nil {
-			return err
-		}
 	}
 	s.quiet = true
 	o.look.Source = programmed.NewSource(c.Clientset())
