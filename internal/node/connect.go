@@ -139,7 +139,8 @@ func (n *Node) connect(ctx context.Context) (l *link, fresh bool, err error) {
 		conn.Close()
 		return nil, false, err
 	}
-	n.took = [2]time.Duration{connected.Sub(begun), time.Since(connected)}
+	n.connectTook.Store(int64(connected.Sub(begun)))
+	n.agentTook.Store(int64(time.Since(connected)))
 	return l, fresh, nil
 }
 

@@ -48,7 +48,8 @@ type Node struct {
 	restoring   restoring
 	calls       atomic.Int64
 	connections atomic.Int64
-	took        [2]time.Duration // see Took
+	connectTook atomic.Int64 // nanoseconds; see Took
+	agentTook   atomic.Int64
 }
 
 // Agent returns the agent that the node runs.
@@ -81,8 +82,11 @@ func (n *Node) Names() []string {
 	return n.way.Names()
 }
 
-// Took returns how long the last connection took, and then the start of its agent, including its installation.
-func (n *Node) Took() (connect, agent time.Duration) { return n.took[0], n.took[1] }
+// Took returns how long the last connection took, and then the start of its agent, including its installation. It
+// returns these times once, and zero after that, until the next connection.
+func (n *Node) Took() (connect, agent time.Duration) {
+	return time.Duration(n.connectTook.Swap(0)), time.Duration(n.agentTook.Swap(0))
+}
 
 // Connections returns the number of connections made so far.
 func (n *Node) Connections() int { return int(n.connections.Load()) }

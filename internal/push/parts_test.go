@@ -42,7 +42,7 @@ func TestAPushListsItsParts(t *testing.T) {
 	for _, part := range result.Parts {
 		names = append(names, part.Name)
 	}
-	want := []string{partConnect, partAgent, partInspect, partStage, partBegin, partStop, partStart, partEnd}
+	want := []string{partInspect, partStage, partBegin, partStop, partStart, partEnd}
 	if !slices.Equal(names, want) {
 		t.Errorf("got %v, want %v", names, want)
 	}

@@ -30,7 +30,7 @@ func (w *work) push(ctx context.Context) error {
 	if err := w.choose(w.options.Only); err != nil {
 		return err
 	}
-	w.parts.begin(partInspect)
+	w.look()
 	binaries, now, err := w.obtainAndInspect(ctx)
 	if err != nil {
 		return err

@@ -108,7 +108,7 @@ func (w *work) goBack(ctx context.Context, names []string, decide func(view, see
 	if err := w.choose(names); err != nil {
 		return err
 	}
-	w.parts.begin(partInspect)
+	w.look()
 	now, err := w.inspect(ctx)
 	if err != nil {
 		return err
@@ -156,6 +156,7 @@ func (w *work) sendBack(ctx context.Context, kept *staging) (*staging, error) {
 		if !c.change.swaps() || c.binary.Path == "" {
 			continue
 		}
+		w.parts.begin(partStage)
 		sent.components = append(sent.components, c)
 		if err := c.fail(w.send(ctx, c)); err != nil {
 			return sent, err

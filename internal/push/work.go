@@ -55,14 +55,19 @@ func newWork(n *node.Node, doc config.Document, options Options, r ui.Reporter) 
 	}
 	result := newNodeResult(doc.Node.Metadata.Name)
 	result.DryRun = options.DryRun
-	w := &work{
+	return &work{
 		node: n, reconnect: n.Reconnect, doc: doc, options: options, reporter: r,
 		result: &result,
 	}
-	connect, agent := n.Took()
-	w.parts.add(partConnect, connect)
-	w.parts.add(partAgent, agent)
-	return w
+}
+
+// look begins the first part of the work. A connection is a part of the first work on it alone.
+func (w *work) look() {
+	if connect, agent := w.node.Took(); agent > 0 {
+		w.parts.add(partConnect, connect)
+		w.parts.add(partAgent, agent)
+	}
+	w.parts.begin(partInspect)
 }
 
 func newComponent(spec v1alpha1.Provisioner) *component {

@@ -128,6 +128,9 @@ func Follow(ctx context.Context, m Machine, id string, report func(Event)) (Outc
 			r := records[seen]
 			report(Event{Time: r.Time, State: r.State, Component: r.Component, Message: r.Message})
 			if r.Outcome != nil {
+				if m.Hashes != nil {
+					m.Hashes.Refresh() // with the versions that the guardian has learned
+				}
 				return *r.Outcome, nil
 			}
 		}

@@ -98,10 +98,10 @@ func (t *transaction) proceed(ctx context.Context) error {
 	if t.journal.reached(Committing) {
 		return nil
 	}
-	t.askVersions(ctx)
 	if err := t.startServices(ctx); err != nil {
 		return err
 	}
+	t.askVersions(ctx) // not before the services run: an unknown program may use what they need
 	if err := t.checkServices(ctx); err != nil {
 		return err
 	}

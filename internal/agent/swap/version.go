@@ -23,7 +23,7 @@ func (t *transaction) askVersions(ctx context.Context) {
 	if t.versions != nil {
 		return
 	}
-	ctx, stop := context.WithCancel(ctx)
+	ctx, stop := context.WithTimeout(ctx, versionTimeout) // of all: the commit waits for the answers
 	v := &versions{stop: stop, ended: make(chan struct{}), of: map[string]string{}}
 	t.versions = v
 	go func() {

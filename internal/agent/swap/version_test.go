@@ -73,6 +73,35 @@ func TestANewBinaryIsAskedOnceForItsVersion(t *testing.T) {
 	})
 }
 
+// A session that pushes again and again, as with --watch, has the versions that the guardians learned.
+func TestASessionLearnsTheVersionsOfItsPushes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		c := n.stageKubelet(t, "v1.30.0", "")
+		time.Sleep(time.Minute)
+		m, p := n.session()
+		defer p.Exit()
+		m.Hashes = hashcache.Load(m.Platform.Files)
+		id, err := swap.Begin(t.Context(), m, swap.Plan{Holder: "tester", Components: []swap.Component{c}})
+		if err == nil {
+			_, err = swap.Follow(t.Context(), m, id, func(swap.Event) {})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.ForgetOperations()
+		state, err := swap.Inspect(t.Context(), m.Platform, m.Hashes, &agentv1.InspectComponent{
+			Name: "kubelet", Destination: kubeletExe, Service: "kubelet", AskVersion: true}, nil)
+		if err != nil || state.GetVersion() != "v1.30.0" {
+			t.Errorf("the version is %q, %v", state.GetVersion(), err)
+		}
+		// The previous binary, which no push asked, is run once.
+		if got := n.versionRuns(); got != 1 {
+			t.Errorf("programs were run %d times for their version, want 1", got)
+		}
+	})
+}
+
 // A version belongs to the bytes of a file, not to its path.
 func TestAChangedBinaryIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

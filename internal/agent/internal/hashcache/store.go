@@ -65,6 +65,20 @@ func Load(files platform.Files) *Cache {
 	return c
 }
 
+// Refresh adds what another process has saved since Load: files that the cache does not have, and versions.
+func (c *Cache) Refresh() {
+	saved := Load(c.files)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, e := range saved.entries {
+		own, known := c.entries[id]
+		if !known || own.version == "" && own.sha == e.sha {
+			e.used = max(own.used, e.used)
+			c.entries[id] = e
+		}
+	}
+}
+
 func (e storedEntry) valid() bool {
 	sum, err := hex.DecodeString(e.SHA256)
 	return err == nil && len(sum) == 32 && e.Size >= 0 && e.Path != ""
