@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -138,7 +137,12 @@ func (a *app) format() string { return a.printer.Format }
 
 // page returns stdout for text that people read.
 func (a *app) page() *ui.Page {
-	page := ui.NewPage(a.streams.Out, a.printer.colour)
+	return a.pageTo(a.streams.Out)
+}
+
+// pageTo is like page, for text that is collected first.
+func (a *app) pageTo(out io.Writer) *ui.Page {
+	page := ui.NewPage(out, a.printer.colour)
 	page.Wide, page.Sort = a.printer.Format == result.Wide, a.printer.order
 	page.Rewrite = func(text string) string { return a.remedies("", text) }
 	return page
@@ -148,8 +152,7 @@ func (a *app) page() *ui.Page {
 // page. For any other format, it prints document, whose type the command must have declared.
 func (a *app) print(document any, text func(*ui.Page) error) error {
 	if a.inText() {
-		page := a.page()
-		return asWrongColumn(errors.Join(text(page), page.Flush()))
+		return asWrongColumn(a.paged(a.pageTo, text))
 	}
 	if err := a.printer.declaredType(document, false); err != nil {
 		return err

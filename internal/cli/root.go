@@ -67,7 +67,7 @@ binaries back if the new ones do not come up.`,
 		addInOrder(root, group.commands...)
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	addHelp(root)
+	a.addHelp(root)
 	root.SetHelpCommandGroupID(groups[len(groups)-1].title)
 	a.addFormerFlags(root)
 	a.addSortBy(root)
