@@ -59,7 +59,7 @@ func TestFitsCountsTheLinesOfTheScreen(t *testing.T) {
 	}
 }
 
-// show returns what a pager writes to its terminal, for which a file stands.
+// show returns what a pager writes to its terminal, which is a file here.
 func show(t *testing.T, command, text string) (string, error) {
 	t.Helper()
 	screen, err := os.Create(filepath.Join(t.TempDir(), "screen"))
