@@ -34,6 +34,8 @@ type Environment struct {
 	Program string
 	// Getenv reads an environment variable of this machine; nil: os.Getenv.
 	Getenv func(string) string
+	// LookupEnv is like Getenv, and reports whether the variable is set; nil: os.LookupEnv, or what Getenv reads.
+	LookupEnv func(string) (string, bool)
 	// Agent is the agent that nodes get; nil: the embedded one.
 	Agent func() (agentbin.Agent, error)
 	// Builder builds the agent and the probes that this swdt does not have inside; nil: with Go, from the source
@@ -49,8 +51,14 @@ type Environment struct {
 }
 
 func (e Environment) complete() Environment {
+	if getenv := e.Getenv; getenv != nil && e.LookupEnv == nil {
+		e.LookupEnv = func(name string) (string, bool) { return getenv(name), getenv(name) != "" }
+	}
 	if e.Getenv == nil {
 		e.Getenv = os.Getenv
+	}
+	if e.LookupEnv == nil {
+		e.LookupEnv = os.LookupEnv
 	}
 	if e.Agent == nil {
 		e.Agent = agentbin.Embedded

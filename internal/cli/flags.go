@@ -57,6 +57,7 @@ func meanings() map[string]meaning {
 		"skip":            {"leave these out", "^leave out these|^no specs"},
 		"skip-checks":     {"run the specs whatever the checks find", "whatever the checks"},
 		"sort":            {"sort the table by this `column`", "^sort the table by this `column`"},
+		sortByFlag:        {"sort rows by this `column`, or with -o json by a JSONPath; -COLUMN: the largest first", "^sort rows by this `column`"},
 		"source":          {"the `source` that values or lines are read from", "^the `source`s? that"},
 		"start":           {"start it, too", "^start "},
 		"stdin":           {"send stdin to the program", "^send stdin"},

@@ -53,6 +53,7 @@ type globalOptions struct {
 	nodes    []string
 	selector string
 	output   string
+	sortBy   string // of commands with columns
 	timeout  time.Duration
 	parallel int
 	dryRun   bool

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/swdt-dev/swdt/internal/ui"
 )
 
 // usesNodes marks the commands that reach nodes. Only their help shows the global
@@ -58,7 +60,7 @@ func exampleOf(cmd *cobra.Command) string {
 
 // addHelp makes swdt write the help without cobra's templates, which take their functions from a
 // global table.
-func addHelp(root *cobra.Command) {
+func (a *app) addHelp(root *cobra.Command) {
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
 		_, err := io.WriteString(cmd.OutOrStderr(), usage(cmd))
 		return err
@@ -69,7 +71,10 @@ func addHelp(root *cobra.Command) {
 			about = cmd.Short
 		}
 		// If stdout is closed, there is no place to report the error.
-		_, _ = io.WriteString(cmd.OutOrStdout(), strings.TrimSpace(about)+"\n\n"+usage(cmd))
+		_ = a.paged(func(out io.Writer) *ui.Page { return ui.NewPage(out, false) }, func(p *ui.Page) error {
+			_, err := io.WriteString(p, strings.TrimSpace(about)+"\n\n"+usage(cmd))
+			return err
+		})
 	})
 	root.SetHelpCommand(helpCommand(root))
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/order"
 	"github.com/swdt-dev/swdt/internal/ui/result"
 )
 
@@ -28,6 +28,9 @@ type output struct {
 	// modes are the documents that the command prints instead of document if certain flags
 	// are set.
 	modes []mode
+	// columns returns the columns of the table of one node in text or, if wide is true, in -o wide; a command without
+	// columns has no --sort-by.
+	columns func(wide bool) []string
 	// wide reports whether -o wide prints more columns.
 	wide bool
 	// formats are formats that only this command has, such as svg. If there is no document,
@@ -63,12 +66,21 @@ type printer struct {
 	result.Writer
 	declared output
 	colour   bool
+	order    order.Choice // of the rows of tables
 }
 
 // outputOf returns what a command declares, and false if it declares nothing.
 func outputOf(cmd *cobra.Command) (output, bool) {
 	o, ok := outputs()[pathBelow(cmd)]
 	return o, ok
+}
+
+// chooseResult checks -o and --sort-by before the command runs.
+func (a *app) chooseResult(cmd *cobra.Command) error {
+	if err := a.chooseFormat(cmd); err != nil {
+		return err
+	}
+	return a.chooseOrder(cmd)
 }
 
 // chooseFormat checks -o against the command's declaration before the command runs.
@@ -125,8 +137,13 @@ func (a *app) format() string { return a.printer.Format }
 
 // page returns stdout for text that people read.
 func (a *app) page() *ui.Page {
-	page := ui.NewPage(a.streams.Out, a.printer.colour)
-	page.Wide = a.printer.Format == result.Wide
+	return a.pageTo(a.streams.Out)
+}
+
+// pageTo is like page, for text that is collected first.
+func (a *app) pageTo(out io.Writer) *ui.Page {
+	page := ui.NewPage(out, a.printer.colour)
+	page.Wide, page.Sort = a.printer.Format == result.Wide, a.printer.order
 	page.Rewrite = func(text string) string { return a.remedies("", text) }
 	return page
 }
@@ -135,8 +152,7 @@ func (a *app) page() *ui.Page {
 // page. For any other format, it prints document, whose type the command must have declared.
 func (a *app) print(document any, text func(*ui.Page) error) error {
 	if a.inText() {
-		page := a.page()
-		return errors.Join(text(page), page.Flush())
+		return asWrongColumn(a.paged(a.pageTo, text))
 	}
 	if err := a.printer.declaredType(document, false); err != nil {
 		return err

@@ -40,7 +40,7 @@ binaries back if the new ones do not come up.`,
 				return err
 			}
 			a.warnOfOldSpellings()
-			return errors.Join(a.chooseFormat(cmd), a.checkDryRun(cmd), a.checkContext(cmd))
+			return errors.Join(a.chooseResult(cmd), a.checkDryRun(cmd), a.checkContext(cmd))
 		},
 		ValidArgsFunction: completeOtherNames,
 		SilenceErrors:     true,
@@ -67,9 +67,10 @@ binaries back if the new ones do not come up.`,
 		addInOrder(root, group.commands...)
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	addHelp(root)
+	a.addHelp(root)
 	root.SetHelpCommandGroupID(groups[len(groups)-1].title)
 	a.addFormerFlags(root)
+	a.addSortBy(root)
 	a.addFilename(root)
 	completeFileFlags(root)
 	root.SetGlobalNormalizationFunc(toIsNode)

@@ -121,6 +121,6 @@ func (w *liveStatus) show(status push.NodeStatus) error {
 
 func (w *liveStatus) write(to io.Writer, nodes ...push.NodeStatus) error {
 	page := ui.NewPage(to, false)
-	page.Wide = w.page.Wide
+	page.Wide, page.Sort = w.page.Wide, w.page.Sort
 	return push.StatusReport{Nodes: nodes}.WriteText(page)
 }

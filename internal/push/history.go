@@ -258,15 +258,20 @@ func NewHistoryReport(results []fleet.Result[[]PastPush]) HistoryReport {
 	return report
 }
 
+// HistoryColumns returns the columns of the table of a HistoryReport of one node. If wide is true, they are those of -o
+// wide.
+func HistoryColumns(wide bool) []string {
+	header := []string{"PUSH", "WHEN", "BY", "COMMAND", "RESULT", "COMPONENT", "VERSION", "HASH", "KEPT"}
+	if wide {
+		header = append(header, "TRANSACTION", "DESTINATION")
+	}
+	return append(header, "MESSAGE")
+}
+
 // WriteText writes a line for each component of each push. A wide page has more columns.
 func (r HistoryReport) WriteText(p *ui.Page) error {
 	return fleet.WriteListings(p, r.results, func(all []PastPush) ui.Listing {
-		t := ui.Listing{Nothing: "no pushes yet", Header: []string{"PUSH", "WHEN", "BY", "COMMAND", "RESULT", "COMPONENT", "VERSION",
-			"HASH", "KEPT"}}
-		if p.Wide {
-			t.Header = append(t.Header, "TRANSACTION", "DESTINATION")
-		}
-		t.Header = append(t.Header, "MESSAGE")
+		t := ui.Listing{Nothing: "no pushes yet", Header: HistoryColumns(p.Wide)}
 		for _, push := range all {
 			for _, c := range push.Components {
 				t.Rows = append(t.Rows, push.row(c, p.Wide))

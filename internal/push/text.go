@@ -181,10 +181,7 @@ func (r StatusReport) WriteText(p *ui.Page) error {
 
 // writeTable writes one table of all nodes, and below it the notes.
 func (r StatusReport) writeTable(w io.Writer, wide bool) error {
-	header := append([]string{"NODE"}, statusHeader(wide)...)
-	if wide {
-		header = append(header, "WINDOWS")
-	}
+	header := append([]string{"NODE"}, StatusColumns(wide)...)
 	var rows [][]string
 	var notes []string
 	for _, n := range r.Nodes {
@@ -239,6 +236,16 @@ func (s NodeStatus) warnings() (all []string) {
 		all = append(all, fmt.Sprintf("transaction %s by %s: %s", t.ID, t.Holder, t.text()))
 	}
 	return all
+}
+
+// StatusColumns returns the columns of the table of a StatusReport of several nodes, without the node's name. If wide is
+// true, they are those of -o wide. The table of one node has no column WINDOWS.
+func StatusColumns(wide bool) []string {
+	header := statusHeader(wide)
+	if wide {
+		header = append(header, "WINDOWS")
+	}
+	return header
 }
 
 func statusHeader(wide bool) []string {

@@ -22,12 +22,17 @@ func (l List) Names() (all []string) {
 	return all
 }
 
-// WriteText writes a row for each sandbox. If there are no sandboxes, it writes its last argument.
-func (l List) WriteText(w io.Writer, none string) error {
+// Columns returns the columns of the table of sandboxes. If wide is true, they are those of -o wide.
+func Columns(wide bool) []string {
 	header := []string{"NAME", "DRIVER", "HOSTNAME", "AGE", "CONFIG"}
-	if ui.IsWide(w) {
+	if wide {
 		header = append(header, "PID", "PODS", "KUBECONFIG", "LOG")
 	}
+	return header
+}
+
+// WriteText writes a row for each sandbox. If there are no sandboxes, it writes its last argument.
+func (l List) WriteText(w io.Writer, none string) error {
 	var rows [][]string
 	for _, info := range l.Sandboxes {
 		row := []string{info.Name, info.Driver, info.Hostname, ui.Age(time.Since(info.Started)), info.Config}
@@ -36,7 +41,7 @@ func (l List) WriteText(w io.Writer, none string) error {
 		}
 		rows = append(rows, row)
 	}
-	return ui.TableOr(w, none, header, rows)
+	return ui.TableOr(w, none, Columns(ui.IsWide(w)), rows)
 }
 
 // Ends is the result of `swdt sandbox down`.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"io"
 	"strings"
+
+	"github.com/swdt-dev/swdt/internal/ui/order"
 )
 
 // Page writes a command's result for people. Its text passes a PrintableWriter. Only the
@@ -11,6 +13,8 @@ import (
 type Page struct {
 	// Wide reports whether the result has all its columns (-o wide).
 	Wide bool
+	// Sort is the order of the rows of all tables (--sort-by).
+	Sort order.Choice
 	// Rewrite gets the text of each call of Write, and returns the text that the page prints
 	// instead. nil: the page prints the text unchanged.
 	Rewrite func(text string) string

@@ -5,11 +5,19 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/swdt-dev/swdt/internal/ui/order"
 )
 
 // Table writes rows below a header, columns aligned, two spaces apart. An empty
-// cell is written as -.
+// cell is written as -. The rows are in the order that w asks for, if w is a Page.
 func Table(w io.Writer, header []string, rows [][]string) error {
+	if page, ok := w.(*Page); ok && page.Sort.Column != "" {
+		var err error
+		if rows, err = sorted(page.Sort, header, rows); err != nil {
+			return err
+		}
+	}
 	all := [][]string{header}
 	for _, row := range rows {
 		filled := make([]string, len(row))
@@ -19,6 +27,35 @@ func Table(w io.Writer, header []string, rows [][]string) error {
 		all = append(all, filled)
 	}
 	return Lines(w, all)
+}
+
+// UnknownColumnError is the error of a table that does not have the column by which its rows shall be sorted.
+type UnknownColumnError struct {
+	Column string
+	Header []string
+}
+
+func (e *UnknownColumnError) Error() string {
+	return "the table has no column " + e.Column + "; its columns are " + strings.Join(e.Header, ", ")
+}
+
+// sorted returns the rows in the order that by asks for.
+func sorted(by order.Choice, header []string, rows [][]string) ([][]string, error) {
+	column := order.Find(header, by.Column)
+	if column < 0 {
+		return nil, &UnknownColumnError{by.Column, header}
+	}
+	cells := make([]string, len(rows))
+	for i, row := range rows {
+		if column < len(row) {
+			cells[i] = unmarked(row[column])
+		}
+	}
+	inOrder := make([][]string, len(rows))
+	for to, from := range order.By(cells, by.Descending) {
+		inOrder[to] = rows[from]
+	}
+	return inOrder, nil
 }
 
 // TableOr is like Table. If there are no rows, it writes one line with the given text instead,

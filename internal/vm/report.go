@@ -280,6 +280,15 @@ func (s *Machines) found(ctx context.Context, f Found) Report {
 	return report
 }
 
+// Columns returns the columns of the table of VMs. If wide is true, they are those of -o wide.
+func Columns(wide bool) []string {
+	header := []string{"NAME", "DRIVER", "STATE", "AGE", "SSH", "CPUS", "MEMORY", "DISK", "USED"}
+	if wide {
+		header = append(header, "NETWORK", "MAC", "ACCELERATOR", "PID", "FOLDER")
+	}
+	return header
+}
+
 // WriteList writes a table of VMs.
 func (r Reports) WriteList(w io.Writer) error {
 	var rows [][]string
@@ -291,11 +300,7 @@ func (r Reports) WriteList(w io.Writer) error {
 		}
 		rows = append(rows, row)
 	}
-	header := []string{"NAME", "DRIVER", "STATE", "AGE", "SSH", "CPUS", "MEMORY", "DISK", "USED"}
-	if ui.IsWide(w) {
-		header = append(header, "NETWORK", "MAC", "ACCELERATOR", "PID", "FOLDER")
-	}
-	if err := ui.TableOr(w, "there are no VMs; `swdt vm create` makes one", header, rows); err != nil {
+	if err := ui.TableOr(w, "there are no VMs; `swdt vm create` makes one", Columns(ui.IsWide(w)), rows); err != nil {
 		return err
 	}
 	for _, vm := range r.VMs {

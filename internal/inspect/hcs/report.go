@@ -55,6 +55,9 @@ func (r Report) Names() (all []string) {
 	return all
 }
 
+// Columns returns the columns of the table of one node. If wide is true, they are those of -o wide.
+func Columns(wide bool) []string { return Systems{}.table(wide).Header }
+
 // WriteText writes the compute systems of all nodes that answered.
 func (r Report) WriteText(p *ui.Page) error {
 	return fleet.WriteListings(p, r.results, func(c Systems) ui.Listing { return c.table(p.Wide) })

@@ -17,6 +17,9 @@ type Kind struct {
 	table    func(View) ui.Listing
 }
 
+// Columns returns the columns of the table of one node. If wide is true, they are those of -o wide.
+func (k Kind) Columns(wide bool) []string { return k.table(View{Wide: wide}).Header }
+
 // WriteText writes the objects of all nodes that answered.
 func (k Kind) WriteText(p *ui.Page, results []fleet.Result[View]) error {
 	err := fleet.WriteListings(p, results, func(v View) ui.Listing {

@@ -44,9 +44,12 @@ func NewReport(results []fleet.Result[[]Found]) Report {
 	return report
 }
 
+// Columns returns the columns of the table of one node, which has no more of them with -o wide.
+func Columns(bool) []string { return []string{"SOURCE", "SIZE", "LAST WRITE", "FILE"} }
+
 // WriteText writes a table of the logs of all nodes.
 func (l Report) WriteText(w *ui.Page) error {
-	header := []string{"SOURCE", "SIZE", "LAST WRITE", "FILE"}
+	header := Columns(w.Wide)
 	if len(l.Nodes) > 1 {
 		header = append([]string{"NODE"}, header...)
 	}

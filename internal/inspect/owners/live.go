@@ -81,7 +81,7 @@ func (w *Live) show(n NodeReport) error {
 	var text bytes.Buffer
 	if w.Screen == nil {
 		fmt.Fprintf(&text, "%s %s\n", n.Name, n.whole.Taken.Format("2006-01-02T15:04:05Z"))
-		if err := writeNodes(&text, w.Selection, w.Page.Wide, n); err != nil {
+		if err := writeNodes(&text, w.Selection, w.Page, n); err != nil {
 			return err
 		}
 		_, err := w.Page.Write(text.Bytes())
@@ -106,14 +106,14 @@ func (w *Live) draw() error {
 		nodes[i].Table = filter{wanted.Choice}.filtered(nodes[i].Table)
 	}
 	var text bytes.Buffer
-	if err := writeNodes(&text, selection, w.Page.Wide, nodes...); err != nil {
+	if err := writeNodes(&text, selection, w.Page, nodes...); err != nil {
 		return err
 	}
 	return w.Screen.Draw(text.String(), wanted.Footer...)
 }
 
-// writeNodes writes the gaps of each node's table, and one table of all nodes.
-func writeNodes(to io.Writer, s Selection, wide bool, nodes ...NodeReport) error {
+// writeNodes writes the gaps of each node's table, and one table of all nodes with the columns and the order of like.
+func writeNodes(to io.Writer, s Selection, like *ui.Page, nodes ...NodeReport) error {
 	for _, of := range nodes {
 		for _, gap := range of.whole.Gaps {
 			if _, err := fmt.Fprintf(to, "%s: %s\n", of.Name, gap); err != nil {
@@ -122,6 +122,6 @@ func writeNodes(to io.Writer, s Selection, wide bool, nodes ...NodeReport) error
 		}
 	}
 	page := ui.NewPage(to, false)
-	page.Wide = wide
+	page.Wide, page.Sort = like.Wide, like.Sort
 	return Report{Nodes: nodes, selection: s}.WriteText(page)
 }

@@ -105,13 +105,18 @@ func countUnowned(processes int) string {
 	return fmt.Sprintf("%d processes have no owner", processes)
 }
 
-// WriteText writes the table of all nodes, and how to end unowned processes.
-func (l Report) WriteText(w *ui.Page) error {
+// Header returns the columns of the table of one node. If wide is true, they are those of -o wide.
+func Header(wide bool) []string {
 	header := []string{"OWNER", "PART", "PID", "CORES", "MEMORY", "HANDLES", "UPTIME", "PROGRAM", "IMAGE"}
-	header = l.selection.view.Mark(header, map[string]string{"cpu": "CORES"})
-	if w.Wide {
+	if wide {
 		header = append(header, "PARENT", "THREADS", "SESSION", "STARTED", "FILE")
 	}
+	return header
+}
+
+// WriteText writes the table of all nodes, and how to end unowned processes.
+func (l Report) WriteText(w *ui.Page) error {
+	header := l.selection.view.Mark(Header(w.Wide), map[string]string{"cpu": "CORES"})
 	several := len(l.Nodes) > 1
 	if several {
 		header = append([]string{"NODE"}, header...)

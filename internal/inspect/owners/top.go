@@ -131,6 +131,9 @@ func NewLoadReport(results []fleet.Result[Load], column string) LoadReport {
 	return report
 }
 
+// LoadHeader returns the columns of the table of a LoadReport, which has no more of them with -o wide.
+func LoadHeader(bool) []string { return []string{"OWNER", "CORES", "MEMORY", "PROCESSES"} }
+
 // WriteText writes what each node that answered uses, and a table of its owners.
 func (r LoadReport) WriteText(p *ui.Page) error {
 	first := true
@@ -159,7 +162,7 @@ func (r LoadReport) WriteText(p *ui.Page) error {
 			rows = append(rows, []string{owner, fmt.Sprintf("%.2f", s.Cores), ui.Size(int64(s.MemoryBytes)),
 				strconv.Itoa(s.Processes)})
 		}
-		if err := ui.TableOr(p, "no process", []string{"OWNER", "CORES", "MEMORY", "PROCESSES"}, rows); err != nil {
+		if err := ui.TableOr(p, "no process", LoadHeader(p.Wide), rows); err != nil {
 			return err
 		}
 	}

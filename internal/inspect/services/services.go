@@ -132,6 +132,18 @@ func (r Report) Names() (all []string) {
 	return all
 }
 
+// Columns returns the columns of the tables, of the usual one and of the one with details. Neither has more of them with
+// -o wide.
+func Columns(bool) []string {
+	all := List{}.table().Header
+	for _, column := range (List{}).details().Header {
+		if !slices.Contains(all, column) {
+			all = append(all, column)
+		}
+	}
+	return all
+}
+
 // WriteText writes the services of all nodes that answered.
 func (r Report) WriteText(p *ui.Page) error {
 	return fleet.WriteListings(p, r.results, func(l List) ui.Listing {

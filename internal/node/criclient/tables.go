@@ -27,17 +27,42 @@ func displayID(w io.Writer, id string) string {
 	return shortID(id)
 }
 
-// table writes a table. On a wide page it adds further columns: more has their headers, and
-// moreRows their cells.
-func table(w io.Writer, nothing string, header, more []string, rows, moreRows [][]string) error {
+// table writes a table. On a wide page it adds further columns, and moreRows has their cells.
+func table(w io.Writer, nothing string, columns func(wide bool) []string, rows, moreRows [][]string) error {
 	if ui.IsWide(w) {
-		header = slices.Concat(header, more)
 		for i := range rows {
 			rows[i] = slices.Concat(rows[i], moreRows[i])
 		}
 	}
-	return ui.TableOr(w, nothing, header, rows)
+	return ui.TableOr(w, nothing, columns(ui.IsWide(w)), rows)
 }
+
+// PodColumns returns the columns of the table of pods. If wide is true, they are those of -o wide.
+func PodColumns(wide bool) []string {
+	header := []string{"POD ID", "NAMESPACE", "NAME", "STATE", "AGE", "RUNTIME"}
+	if wide {
+		header = append(header, "ATTEMPT", "UID")
+	}
+	return header
+}
+
+// ContainerColumns returns the columns of the table of containers. If wide is true, they are those of -o wide.
+func ContainerColumns(wide bool) []string {
+	header := []string{"CONTAINER", "NAME", "POD", "STATE", "AGE", "IMAGE"}
+	if wide {
+		header = append(header, "ATTEMPT", "POD ID", "IMAGE ID")
+	}
+	return header
+}
+
+// StatsColumns returns the columns of the table of what containers use, which has no more of them with -o wide.
+func StatsColumns(bool) []string {
+	return []string{"CONTAINER", "NAME", "POD", "CORES", "CPU TIME", "MEMORY", "DISK"}
+}
+
+// ImageColumns returns the columns of the table of images, without the last one, which names the node's Windows. With -o
+// wide the table has no more of them.
+func ImageColumns(bool) []string { return []string{"IMAGE", "ID", "SIZE", "OS BUILD"} }
 
 func versionTable(w io.Writer, v *runtimev1.VersionResponse) error {
 	return ui.Lines(w, [][]string{
@@ -68,8 +93,7 @@ func podTable(w io.Writer, reply *runtimev1.ListPodSandboxResponse, now time.Tim
 		})
 		more = append(more, []string{fmt.Sprint(pod.GetMetadata().GetAttempt()), pod.GetMetadata().GetUid()})
 	}
-	return table(w, "no pods", []string{"POD ID", "NAMESPACE", "NAME", "STATE", "AGE", "RUNTIME"},
-		[]string{"ATTEMPT", "UID"}, rows, more)
+	return table(w, "no pods", PodColumns, rows, more)
 }
 
 func containerTable(w io.Writer, reply *runtimev1.ListContainersResponse, images map[string]string,
@@ -83,8 +107,7 @@ func containerTable(w io.Writer, reply *runtimev1.ListContainersResponse, images
 		})
 		more = append(more, []string{fmt.Sprint(c.GetMetadata().GetAttempt()), c.GetPodSandboxId(), c.GetImageRef()})
 	}
-	return table(w, "no containers", []string{"CONTAINER", "NAME", "POD", "STATE", "AGE", "IMAGE"},
-		[]string{"ATTEMPT", "POD ID", "IMAGE ID"}, rows, more)
+	return table(w, "no containers", ContainerColumns, rows, more)
 }
 
 // podOf returns the pod that the kubelet's labels name.
@@ -107,8 +130,7 @@ func statsTable(w io.Writer, reply *runtimev1.ListContainerStatsResponse) error 
 			size(s.GetMemory().GetWorkingSetBytes()), size(s.GetWritableLayer().GetUsedBytes()),
 		})
 	}
-	return ui.TableOr(w, "no running containers", []string{"CONTAINER", "NAME", "POD", "CORES", "CPU TIME",
-		"MEMORY", "DISK"}, rows)
+	return ui.TableOr(w, "no running containers", StatsColumns(false), rows)
 }
 
 func cores(v *runtimev1.UInt64Value) string {
@@ -140,7 +162,7 @@ func imageTable(w io.Writer, images []imageRow, host string) error {
 			cmp.Or(i.platform.OSVersion, string(Unknown)), string(i.verdict),
 		})
 	}
-	return ui.TableOr(w, "no images", []string{"IMAGE", "ID", "SIZE", "OS BUILD", "RUNS ON " + host}, rows)
+	return ui.TableOr(w, "no images", append(ImageColumns(false), "RUNS ON "+host), rows)
 }
 
 // imageName returns the first of an image's names.

@@ -20,12 +20,17 @@ func (l List) Names() (all []string) {
 	return all
 }
 
-// WriteText writes a line for each case, and then a line that counts the cases.
-func (l List) WriteText(p *ui.Page) error {
+// ListColumns returns the columns of the table of a List. If wide is true, they are those of -o wide.
+func ListColumns(wide bool) []string {
 	header := []string{"CASE", "CATEGORY", "BY", "NEEDS", "PROVES"}
-	if p.Wide {
+	if wide {
 		header = append(header, "WHY", "CLASSIC", "FAULT OF THE CLASSIC CASE")
 	}
+	return header
+}
+
+// WriteText writes a line for each case, and then a line that counts the cases.
+func (l List) WriteText(p *ui.Page) error {
 	var rows [][]string
 	for _, c := range l.Cases {
 		row := []string{c.ID, c.Category, c.by(), strings.Join(c.Needs, ","), c.Proves}
@@ -34,7 +39,7 @@ func (l List) WriteText(p *ui.Page) error {
 		}
 		rows = append(rows, row)
 	}
-	if err := ui.TableOr(p, "no cases", header, rows); err != nil {
+	if err := ui.TableOr(p, "no cases", ListColumns(p.Wide), rows); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(p, l.sentence())

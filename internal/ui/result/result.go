@@ -3,12 +3,14 @@
 //
 //   - result.go: the formats, and a Writer of documents
 //   - template.go: the formats that select parts of a document
+//   - sort.go: the order of the rows of a document
 //   - lists.go: [] and {} instead of null
 package result
 
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -38,12 +40,15 @@ type Writer struct {
 	Format string
 	// Template is the parsed template, if the format has one; see ParseTemplate. nil: it has none.
 	Template Template
+	// Sorter sorts the rows of each document.
+	Sorter Sorter
 }
 
 // Write writes one document. It writes JSON indented, on several lines.
 func (w Writer) Write(out io.Writer, document any) error {
 	if w.Format == Name {
-		return writeNames(out, document)
+		document = withLists(document)
+		return errors.Join(w.Sorter.sort(document), writeNames(out, document))
 	}
 	return w.encode(out, document, "  ")
 }
@@ -72,6 +77,9 @@ func (w Writer) WriteRecord(out io.Writer, record any) error {
 // encode writes one document; JSON takes several lines if indent is not empty.
 func (w Writer) encode(out io.Writer, document any, indent string) error {
 	document = withLists(document)
+	if err := w.Sorter.sort(document); err != nil {
+		return err
+	}
 	switch {
 	case w.Template != nil:
 		return w.fill(out, document)
