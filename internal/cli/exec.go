@@ -73,6 +73,7 @@ func (o *execOptions) validate(args []string) error {
 }
 
 func (a *app) runExec(ctx context.Context, o *execOptions, args []string) error {
+	args = a.nodeBeforeDashes(args)
 	if err := o.validate(args); err != nil {
 		return err
 	}

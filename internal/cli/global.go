@@ -199,6 +199,7 @@ func (a *app) chosenDocuments() ([]config.Document, error) {
 	if err := a.global.validate(); err != nil {
 		return nil, err
 	}
+	a.implyCluster()
 	if a.choosesInCluster() {
 		return a.clusterDocuments()
 	}
@@ -274,6 +275,7 @@ func (a *app) completeNodes(cmd *cobra.Command, args []string, toComplete string
 		return a.completeWindowsNodes(cmd, toComplete), cobra.ShellCompDirectiveNoFileComp
 	}
 	a.completed = cmd
+	a.implyCluster()
 	if a.choosesInCluster() {
 		return a.completeClusterNodes(cmd, toComplete), cobra.ShellCompDirectiveNoFileComp
 	}

@@ -155,6 +155,7 @@ func sourceTable() string {
 }
 
 func (a *app) runLogs(cmd *cobra.Command, o *logsOptions, sources []string) error {
+	sources = a.nodesOutOf(sources)
 	options, err := o.complete(cmd, time.Now())
 	if err != nil {
 		return err
