@@ -13,6 +13,15 @@ import (
 // objectPrefix is before the name of a node in `kubectl get nodes -o name`, and in the arguments of kubectl.
 const objectPrefix = "node/"
 
+// pluginLong is the long help of the program under kubectl.
+const pluginLong = `swdt looks into Windows nodes and pushes binaries to them: the kubelet.exe or
+containerd.exe that you have just built. It restarts the services, and puts the
+old binaries back if the new ones do not come up.
+
+Nodes are those of the current kubeconfig, reached through the cluster, without
+SSH. A node file (-c, SWDT_CONFIG) may say otherwise, and USER@HOST is a machine
+that is reached over SSH.`
+
 // implyCluster makes the nodes of this command those of the current kubeconfig, as --via kubernetes does, if kubectl
 // runs swdt and neither a node file nor the form of a name says otherwise. The file that counts first is the one that the
 // user names, then one that swdt has found.

@@ -37,6 +37,7 @@ else: swdt drops sequences for the clipboard, for files, printers and windows.
 In scripts, without a terminal, use "swdt exec" or "swdt powershell".`,
 		Example: examples(
 			"shell", "",
+			"shell win-1", "",
 			"shell -n win-1 --shell cmd", "",
 			"shell -n win-1 --via kubernetes", "a node without SSH",
 		),

@@ -40,6 +40,7 @@ With --watch it looks at the nodes again and again until Ctrl-C: on a terminal i
 redraws the table, else it prints a node again when its state has changed.`,
 		Example: examples(
 			"status", "",
+			"status win-1 win-2", "of these nodes",
 			"status -c cluster.yaml -c nodes.yaml", "a whole cluster",
 			"status --watch", "and again, until Ctrl-C",
 			"status -o json", "for scripts",
