@@ -58,7 +58,7 @@ The exit code is 5 if a finding is as severe as --fail-on or worse.`,
 			"doctor --save-facts facts.json", "to check again later, or elsewhere",
 			"doctor --facts facts.json", "",
 		),
-		Args: arguments(cobra.ArbitraryArgs),
+		Args: arguments(noFlags),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDoctor(cmd.Context(), o) },
 	}))
 	flags := cmd.Flags()

@@ -64,6 +64,14 @@ func (a *app) takesNodes(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
+// noFlags refuses arguments behind -- that look like flags: no node has such a name.
+func noFlags(_ *cobra.Command, args []string) error {
+	if i := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "-") }); i >= 0 {
+		return usagef("%s is no name of a node", args[i])
+	}
+	return nil
+}
+
 // addNode adds NAME or node/NAME to the names of --node.
 func (a *app) addNode(name string) {
 	a.global.nodes = append(a.global.nodes, strings.TrimPrefix(name, objectPrefix))

@@ -41,7 +41,7 @@ In scripts, without a terminal, use "swdt exec" or "swdt powershell".`,
 			"shell -n win-1 --shell cmd", "",
 			"shell -n win-1 --via kubernetes", "a node without SSH",
 		),
-		Args: arguments(cobra.MaximumNArgs(1)),
+		Args: arguments(cobra.MatchAll(cobra.MaximumNArgs(1), noFlags)),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runShell(cmd.Context(), shell) },
 	}))
 	cmd.Flags().StringVar(&shell, "shell", "", "powershell, pwsh, cmd or the `path` of another shell (default powershell"+

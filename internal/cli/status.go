@@ -45,7 +45,7 @@ redraws the table, else it prints a node again when its state has changed.`,
 			"status --watch", "and again, until Ctrl-C",
 			"status -o json", "for scripts",
 		),
-		Args: arguments(cobra.ArbitraryArgs),
+		Args: arguments(noFlags),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case interval < 100*time.Millisecond:

@@ -47,7 +47,7 @@ func foreignPhrases() []foreignPhrase {
 		{"rollout history", "history", "pushes are the revisions of a node"},
 		{"rollout status", "status", "a push waits by itself, so only the state is left to see"},
 		{"ssh -L", "forward", "a shell forwards no port"},
-		{"describe pod", "doctor", "kubectl describe pod has the pod's own state; the node's part is in the findings"},
+		{"describe pod", "doctor", "the pod's own state is in kubectl's output; the node's part is in the findings"},
 		{"describe pods", "doctor", "as describe pod"},
 		{"describe po", "doctor", "as describe pod"},
 		{"system df", "doctor --rule disk-space", "as df"},
