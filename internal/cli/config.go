@@ -133,6 +133,7 @@ func (a *app) chosenOfAll() ([]config.Document, []config.ClusterDocument, error)
 	if err := a.global.validate(); err != nil {
 		return nil, nil, err
 	}
+	a.implyCluster()
 	if a.choosesInCluster() {
 		nodes, err := a.documents()
 		return nodes, nil, err

@@ -31,8 +31,8 @@ type doctorOptions struct {
 
 func (a *app) doctorCommand() *cobra.Command {
 	o := &doctorOptions{}
-	cmd := forNodes(&cobra.Command{
-		Use:   "doctor [flags]",
+	cmd := a.takesNodes(forNodes(&cobra.Command{
+		Use:   "doctor [NODE…] [flags]",
 		Short: "Find what is wrong with nodes, and print the remedies",
 		Long: `Asks the node, its container runtime and, with a kubeconfig, its cluster for
 facts, and checks them by rules: services, versions, flags and certificates of
@@ -58,9 +58,9 @@ The exit code is 5 if a finding is as severe as --fail-on or worse.`,
 			"doctor --save-facts facts.json", "to check again later, or elsewhere",
 			"doctor --facts facts.json", "",
 		),
-		Args: arguments(cobra.NoArgs),
+		Args: arguments(noFlags),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDoctor(cmd.Context(), o) },
-	})
+	}))
 	flags := cmd.Flags()
 	o.cluster.addFlags(cmd)
 	flags.BoolVar(&o.list, "list-rules", false, "only list the rules; no node is contacted")

@@ -41,6 +41,7 @@ With -t, or -it, the program has your terminal, as in "swdt shell".
 On several nodes each line begins with the node's name, and stdin is empty.`,
 		Example: examples(
 			"exec -- hostname", "",
+			"exec win-1 -- hostname", "on one node",
 			`exec -- cmd /c dir "C:\k"`, "a command that is built into cmd",
 			"exec -- ctr -n k8s.io containers ls", "",
 			"exec -it -- diskpart", "a program that asks questions",
@@ -73,6 +74,7 @@ func (o *execOptions) validate(args []string) error {
 }
 
 func (a *app) runExec(ctx context.Context, o *execOptions, args []string) error {
+	args = a.nodeBeforeDashes(args)
 	if err := o.validate(args); err != nil {
 		return err
 	}

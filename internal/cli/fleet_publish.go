@@ -75,7 +75,7 @@ func (a *app) runFleetPublish(ctx context.Context, target string, o *publishOpti
 	if err != nil {
 		return err
 	}
-	if err := componentsExist(documents, o.only); err != nil {
+	if err := a.componentsExist(documents, o.only); err != nil {
 		return err
 	}
 	if options.Credential, err = o.credential(); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/criproxy"
 	"github.com/swdt-dev/swdt/internal/node/portforward"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
 func (a *app) forwardCommand() *cobra.Command {
@@ -43,11 +44,15 @@ LOCAL is the port on this machine, PORT without LOCAL is the same port here, and
 // runForward forwards the ports to one node, once check accepts the node. text writes the report for people.
 func (a *app) runForward(ctx context.Context, ports []string, check func(context.Context, *node.Node) error,
 	text func(*ui.Page, portforward.Report) error) error {
+	ports = a.nodesOutOf(ports)
+	if len(ports) == 0 {
+		return usagef("[LOCAL:]PORT… is missing; usage: %s", a.invoked.UseLine())
+	}
 	forwards := make([]portforward.Forward, len(ports))
 	for i, text := range ports {
 		var err error
 		if forwards[i].Port, err = portforward.Parse(text); err != nil {
-			return usagef("%v", err)
+			return a.noPort(err, ports)
 		}
 	}
 	s, err := a.begin()
@@ -80,4 +85,15 @@ func (a *app) runForward(ctx context.Context, ports []string, check func(context
 		return cause
 	}
 	return err
+}
+
+// noPort returns the error for words that are not all ports. If the first one is a word before ports, as in kubectl
+// port-forward, the error says how to name the node.
+func (a *app) noPort(err error, words []string) error {
+	_, first := portforward.Parse(words[0])
+	if first == nil || len(words) == 1 {
+		return usagef("%v", err)
+	}
+	line := append([]string{"forward", "-n", words[0]}, words[1:]...)
+	return usagef("%v; %s chooses the node", err, remedy.Command(line...))
 }

@@ -88,8 +88,12 @@ func (o *globalOptions) addFlags(flags *pflag.FlagSet, nodeShort string) {
 	flags.VarP((*fileList)(&o.config), "config",
 		"c", "node `file`, a folder of them, or - for stdin; several times, or with commas, for several (default $"+
 			configVariable+", files separated as in PATH; else ./swdt.yaml, else config.yaml in $XDG_CONFIG_HOME/swdt, ~/.config/swdt or, on Windows, %AppData%\\swdt)")
+	otherNames := "or, with no file, USER@HOST or a Host of ~/.ssh/config"
+	if nodeShort == "" {
+		otherNames = "else of the kubeconfig's cluster; or USER@HOST"
+	}
 	flags.StringSliceVarP(&o.nodes, nodeFlag, nodeShort, nil, "`name`s of the nodes to work on (default all): of the node file, "+
-		"or, with no file, USER@HOST or a Host of ~/.ssh/config; also --"+toFlag)
+		otherNames+"; also --"+toFlag)
 	flags.StringVarP(&o.selector, "selector", "l", "", "`labels` of the nodes to work on: k=v,k!=v,k,!k; with --via and "+
 		"no node file those of the cluster, also k in (v,w), k notin (v)")
 	flags.StringVarP(&o.output, "output", "o", "",
@@ -200,6 +204,7 @@ func (a *app) chosenDocuments() ([]config.Document, error) {
 	if err := a.global.validate(); err != nil {
 		return nil, err
 	}
+	a.implyCluster()
 	if a.choosesInCluster() {
 		return a.clusterDocuments()
 	}
@@ -275,6 +280,7 @@ func (a *app) completeNodes(cmd *cobra.Command, args []string, toComplete string
 		return a.completeWindowsNodes(cmd, toComplete), cobra.ShellCompDirectiveNoFileComp
 	}
 	a.completed = cmd
+	a.implyCluster()
 	if a.choosesInCluster() {
 		return a.completeClusterNodes(cmd, toComplete), cobra.ShellCompDirectiveNoFileComp
 	}

@@ -125,6 +125,7 @@ yet, and a service that restarts.
 -o json prints one line of JSON for each line.`,
 		Example: examples(
 			"logs kubelet -f", "follow it, through restarts and rotation",
+			"logs node/win-1 kubelet", "of one node",
 			"logs --since 10m --level warning", "what went wrong lately, in kubelet, containerd and kube-proxy",
 			"logs kubelet containerd --grep 'sandbox|(?i)hcs'", "",
 			"logs pod/default/web-0", "a pod's containers, as the node has them",
@@ -155,6 +156,7 @@ func sourceTable() string {
 }
 
 func (a *app) runLogs(cmd *cobra.Command, o *logsOptions, sources []string) error {
+	sources = a.nodesOutOf(sources)
 	options, err := o.complete(cmd, time.Now())
 	if err != nil {
 		return err

@@ -151,7 +151,7 @@ func (a *app) runPush(ctx context.Context, o *pushOptions) error {
 	if s.documents, open, err = withFiles(s.documents, o.files); err != nil {
 		return err
 	}
-	if err := componentsExist(s.documents, o.only); err != nil {
+	if err := a.componentsExist(s.documents, o.only); err != nil {
 		return err
 	}
 	options := push.Options{
@@ -232,7 +232,7 @@ func (a *app) printDeploy(results []fleet.Result[push.NodeResult]) error {
 
 // componentsExist checks the names that the user typed against the node files, before
 // swdt contacts any node.
-func componentsExist(documents []config.Document, names []string) error {
+func (a *app) componentsExist(documents []config.Document, names []string) error {
 	var known []string
 	has := map[string]bool{}
 	for _, document := range documents {
@@ -258,7 +258,8 @@ func componentsExist(documents []config.Document, names []string) error {
 		if similar := closest(name, known); similar != "" {
 			return usagef("the node file has no component %q; did you mean %s?", name, similar)
 		}
-		return usagef("the node file has no component %q; it has %s", name, strings.Join(known, ", "))
+		return usagef("the node file has no component %q (%[2]s %[1]s chooses a node of that name); it has %[3]s", name,
+			nodeFlagOf(a.invoked), strings.Join(known, ", "))
 	}
 	return nil
 }

@@ -160,7 +160,9 @@ func (a *app) carried(command *cobra.Command, node string, line []string) []stri
 	}
 	flags.add("known-hosts", "", a.global.knownHosts)
 	flags.add("ssh-config", "", a.global.sshConfig)
-	flags.add(viaName, "", a.global.via.text)
+	if !a.global.via.implied {
+		flags.add(viaName, "", a.global.via.text)
+	}
 	if a.global.via.text != "" && command.Annotations[usesCluster] == "" {
 		for _, name := range clusterFlags() {
 			flags.add(name, "", a.invokedWith(name))

@@ -78,7 +78,7 @@ func (a *app) runRollback(ctx context.Context, names []string) error {
 	}
 	documents, open := withComponents(s.documents, names)
 	s.documents = documents
-	if err := componentsExist(s.documents, names); err != nil {
+	if err := a.componentsExist(s.documents, names); err != nil {
 		return err
 	}
 	options := push.Options{DryRun: a.global.dryRun}

@@ -46,6 +46,16 @@ binaries back if the new ones do not come up.`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 	}
+	if a.plugin() {
+		root.Long = pluginLong
+		root.Example = examples(
+			"status win-1", "what runs on a node of the current kubeconfig",
+			"doctor win-1", "what is wrong with it",
+			"logs node/win-1 kubelet -f", "follow a log",
+			"shell win-1", "a shell, without SSH",
+			"push ./kubelet.exe --to win-1", "push a binary, restart, roll back if it fails",
+		)
+	}
 	root.Flags().BoolVar(&version, "version", false, "print the version, as the command version does")
 	if name := displayName(a.env.Program); name != root.Use {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: name}

@@ -21,8 +21,8 @@ import (
 
 func (a *app) shellCommand() *cobra.Command {
 	var shell string
-	cmd := forNodes(&cobra.Command{
-		Use:   "shell [flags]",
+	cmd := a.takesNodes(forNodes(&cobra.Command{
+		Use:   "shell [NODE] [flags]",
 		Short: "Open a shell on a node",
 		Long: `Opens PowerShell on a node, or cmd if the node has no PowerShell, with your
 terminal. It works without an SSH server too, with --via kubernetes. All keys
@@ -37,12 +37,13 @@ else: swdt drops sequences for the clipboard, for files, printers and windows.
 In scripts, without a terminal, use "swdt exec" or "swdt powershell".`,
 		Example: examples(
 			"shell", "",
+			"shell win-1", "",
 			"shell -n win-1 --shell cmd", "",
 			"shell -n win-1 --via kubernetes", "a node without SSH",
 		),
-		Args: arguments(cobra.NoArgs),
+		Args: arguments(cobra.MatchAll(cobra.MaximumNArgs(1), noFlags)),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runShell(cmd.Context(), shell) },
-	})
+	}))
 	cmd.Flags().StringVar(&shell, "shell", "", "powershell, pwsh, cmd or the `path` of another shell (default powershell"+
 		" if the node has it, else cmd)")
 	must(cmd.RegisterFlagCompletionFunc("shell", cobra.FixedCompletions([]string{"powershell", "pwsh", "cmd"},

@@ -20,8 +20,8 @@ import (
 func (a *app) statusCommand() *cobra.Command {
 	var watch bool
 	var interval time.Duration
-	cmd := forNodes(&cobra.Command{
-		Use:   "status [flags]",
+	cmd := a.takesNodes(forNodes(&cobra.Command{
+		Use:   "status [NODE…] [flags]",
 		Short: "Show what runs on nodes, and the state of their cluster",
 		Long: `Shows the Windows of each node and, for each component of the node file, its
 version, hash, service and process, and whether the source of the node file has
@@ -40,11 +40,12 @@ With --watch it looks at the nodes again and again until Ctrl-C: on a terminal i
 redraws the table, else it prints a node again when its state has changed.`,
 		Example: examples(
 			"status", "",
+			"status win-1 win-2", "of these nodes",
 			"status -c cluster.yaml -c nodes.yaml", "a whole cluster",
 			"status --watch", "and again, until Ctrl-C",
 			"status -o json", "for scripts",
 		),
-		Args: arguments(cobra.NoArgs),
+		Args: arguments(noFlags),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case interval < 100*time.Millisecond:
@@ -54,7 +55,7 @@ redraws the table, else it prints a node again when its state has changed.`,
 			}
 			return a.runStatus(cmd.Context(), interval)
 		},
-	})
+	}))
 	cmd.Flags().BoolVar(&watch, "watch", false, "look again and show each change, until Ctrl-C")
 	cmd.Flags().DurationVar(&interval, "interval", 2*time.Second, "`time` between two looks of --watch")
 	return cmd

@@ -24,6 +24,7 @@ const viaKubernetes = "kubernetes"
 // viaFlag is the value of --via: how the nodes are reached, instead of what their files say.
 type viaFlag struct {
 	text         string // as the user typed it; "": the flag is not set
+	implied      bool   // the user did not type it: kubectl runs swdt
 	settings     v1alpha1.ThroughKubernetes
 	keep, shared bool
 	pull         time.Duration // 0: the default

@@ -40,9 +40,12 @@ func (a *app) clusterDocuments() ([]config.Document, error) {
 	case a.completing():
 		return nil, usagef("a completion does not ask the cluster")
 	case a.global.selector == "":
-		return nil, usagef("--via %s: name the nodes with %s, as `kubectl get nodes` lists them, or choose them by their "+
-			"labels, as in -l %s=windows, or name node files with -c", a.global.via.text, nodeFlagOf(a.invoked),
-			corev1.LabelOSStable)
+		typed := "--via " + a.global.via.text + ": "
+		if a.global.via.implied {
+			typed = ""
+		}
+		return nil, usagef("%sname the nodes with %s, as `kubectl get nodes` lists them, or choose them by their "+
+			"labels, as in -l %s=windows, or name node files with -c", typed, nodeFlagOf(a.invoked), corev1.LabelOSStable)
 	}
 	if err := a.needsNodeFile(); err != nil {
 		return nil, err

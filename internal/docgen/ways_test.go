@@ -118,3 +118,41 @@ func text(t *testing.T, literal ast.Expr) string {
 	}
 	return value
 }
+
+// TestTheComparisonNamesItsTests expects that each row of the comparison with kubectl debug names tests that exist, and
+// links the source of what it says about kubectl.
+func TestTheComparisonNamesItsTests(t *testing.T) {
+	var sources strings.Builder
+	for _, pattern := range []string{"e2e/*_test.go", "internal/cli/*_test.go", "internal/node/viapod/*_test.go"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			sources.WriteString(read(t, file))
+		}
+	}
+	_, table, ok := strings.Cut(read(t, filepath.Join(root, "docs/guides/without-ssh.md")), "| task | kubectl debug |")
+	if !ok {
+		t.Fatal("the guide does not compare")
+	}
+	table, _, _ = strings.Cut(table, "\n\n")
+	for _, row := range strings.Split(table, "\n")[2:] {
+		cells := strings.Split(row, " | ")
+		tests := regexp.MustCompile("`(Test\\w+)(?:/(\\w+))?`").FindAllStringSubmatch(cells[len(cells)-1], -1)
+		if len(tests) == 0 {
+			t.Errorf("no test: %s", row)
+		}
+		for _, test := range tests {
+			if !strings.Contains(sources.String(), "func "+test[1]+"(t *testing.T)") {
+				t.Errorf("there is no test %s", test[1])
+			}
+			if test[2] != "" {
+				read(t, filepath.Join(root, "internal/cli/testdata/script", test[2]+".txtar"))
+			}
+		}
+		if !strings.Contains(cells[1], "https://") {
+			t.Errorf("no source: %s", row)
+		}
+	}
+}

@@ -49,9 +49,9 @@ func (c *Clusters) Open(o cluster.Options) (*cluster.Cluster, error) {
 		c.open[o] = opened
 	}
 	var unusable *cluster.ConfigError
-	if errors.As(err, &unusable) { // most commands have no flag --kubeconfig
-		unusable.Remedy = "name one with --via kubernetes,kubeconfig=FILE or KUBECONFIG, a context with --via " +
-			"kubernetes,context=NAME, or both in spec.credentials.kubernetes"
+	if errors.As(err, &unusable) {
+		unusable.Remedy = "name one with --kubeconfig or KUBECONFIG, a context with --context, or both in " +
+			"spec.credentials.kubernetes"
 	}
 	return opened, err
 }

@@ -26,6 +26,7 @@ func TestThePodsImage(t *testing.T) {
 		pause   = "registry.k8s.io/pause:3.10"
 		servers = "mcr.microsoft.com/windows/servercore:ltsc2025"
 		own     = "example.com/pause:1"
+		nano    = "mcr.microsoft.com/windows/nanoserver:ltsc2022"
 	)
 	for name, test := range map[string]struct {
 		has    []string // images of the node, the largest first
@@ -37,6 +38,7 @@ func TestThePodsImage(t *testing.T) {
 		"the default is there":                {[]string{servers, pause, viapod.DefaultImage}, "", viapod.DefaultImage, viapod.DefaultImage},
 		"pause is there":                      {[]string{servers, pause}, "", pause, pause},
 		"Server 2025, the default was pulled": {[]string{servers, viapod.DefaultImage, pause}, "", pause, viapod.DefaultImage + " " + pause},
+		"nanoserver alone":                    {[]string{nano}, "", nano, nano},
 		"pause does not start":                {[]string{servers, pause}, "", servers, pause + " " + servers},
 		"only the default starts":             {[]string{servers, pause}, "", viapod.DefaultImage, pause + " " + servers + " " + viapod.DefaultImage},
 		"an image of others":                  {[]string{own}, "", viapod.DefaultImage, viapod.DefaultImage},

@@ -580,7 +580,7 @@ func TestAKeptPod(t *testing.T) {
 func TestAKubeconfigThatIsNotThere(t *testing.T) {
 	_, err := viapod.NewClusters().Open(cluster.Options{Kubeconfig: filepath.Join(t.TempDir(), "none")})
 	var unusable *cluster.ConfigError
-	if !errors.As(err, &unusable) || !strings.Contains(err.Error(), "--via kubernetes,kubeconfig=FILE") {
+	if !errors.As(err, &unusable) || !strings.Contains(err.Error(), "--kubeconfig or KUBECONFIG") {
 		t.Errorf("%v", err)
 	}
 }
