@@ -25,8 +25,8 @@ func (a *app) lintCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lint FILE|FOLDER|-… [flags]",
 		Short: "Find what manifests say that Windows nodes do not do",
-		Long: `Reads manifests and holds the pods for Windows in them against rules: fields that
-the API server rejects for Windows, fields that Windows ignores or reads in
+		Long: `Reads manifests and holds the pods for Windows in them against rules: fields
+that the API server rejects for Windows, fields that Windows ignores or reads in
 another way, pods that are not placed on Windows nodes or cannot start there.
 It contacts nothing and changes nothing.
 
@@ -35,14 +35,14 @@ helm. Pods are for Windows if spec.os.name, a nodeSelector, an affinity, a
 RuntimeClass of the manifests, windowsOptions or the name of an image shows it.
 
 A comment "# swdt-lint:ignore RULE: REASON" above a field ignores findings about
-it and what is below it; the annotation swdt.dev/lint-ignore, with the same text,
-those about its object. The exit code is 5 if a finding is as severe as --fail-on
-or worse.`,
+it and what is below it; the annotation swdt.dev/lint-ignore, with the same
+text, those about its object. A document that is no YAML is a finding too. The
+exit code is 5 if a finding is as severe as --fail-on or worse.`,
 		Example: examples(
 			"lint ./manifests", "a folder, as in CI",
 			"lint -f web.yaml -o wide", "with the source of each fact",
-			"lint - --assume-windows", "stdin, as in kustomize build . | swdt lint -",
-			"lint ./manifests -o sarif > lint.sarif", "for code scanning; also github and junit",
+			"lint - --assume-windows", "stdin, as from helm template",
+			"lint ./manifests -o sarif > lint.sarif", "also github and junit",
 		),
 		Args: arguments(cobra.ArbitraryArgs),
 		RunE: func(_ *cobra.Command, args []string) error {

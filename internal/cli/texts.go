@@ -40,7 +40,7 @@ func (a *app) readTexts(r textReader, names []string, before string) error {
 		shown := filepath.ToSlash(name)
 		if info.IsDir() {
 			prefix := strings.TrimPrefix(path.Clean(shown)+"/", "./")
-			if err := r.Folder(os.DirFS(name), prefix); err != nil {
+			if err := readFolder(r, name, prefix); err != nil {
 				return usagef("%s%s: %v", before, name, err)
 			}
 			continue
@@ -52,6 +52,16 @@ func (a *app) readTexts(r textReader, names []string, before string) error {
 		r.File(shown, content)
 	}
 	return nil
+}
+
+// readFolder reads a folder, from which no link leads out.
+func readFolder(r textReader, name, prefix string) error {
+	root, err := os.OpenRoot(name)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return r.Folder(root.FS(), prefix)
 }
 
 // tooLarge returns an error as one of usage if the text is too large.

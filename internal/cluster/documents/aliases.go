@@ -5,17 +5,32 @@ import "go.yaml.in/yaml/v3"
 // MostAliased bounds the values that the aliases of a document stand for, since ten lines can stand for millions.
 const MostAliased = 100_000
 
+// Deepest bounds the values around a value. Objects of Kubernetes have about 50.
+const Deepest = 100
+
 // Expanded returns the first value of a document with each alias replaced by its value, and each << by the pairs that
-// it merges. An alias that leads into itself, or that stands for too much, is null, which cut reports.
+// it merges. An alias that leads into itself, or that stands for too much, is null, and so is a value that is too deep;
+// cut reports both. Comments on the document become comments on the value.
 func Expanded(document *yaml.Node) (n *yaml.Node, cut bool) {
 	e := expansion{left: MostAliased, open: map[*yaml.Node]bool{}}
 	n = e.value(document.Content[0], false)
+	n.HeadComment = joined(document.HeadComment, n.HeadComment)
+	n.FootComment = joined(n.FootComment, document.FootComment)
 	return n, e.cut
+}
+
+// joined returns two comments as one.
+func joined(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n" + b
 }
 
 // expansion is the expansion of one document.
 type expansion struct {
 	left int                 // values of aliases
+	deep int                 // values around the present one
 	open map[*yaml.Node]bool // values with an anchor around the present one
 	cut  bool                // something was left out
 }
@@ -28,10 +43,12 @@ func (e *expansion) value(n *yaml.Node, aliased bool) *yaml.Node {
 	if aliased {
 		e.left--
 	}
-	if e.left < 0 || e.open[n] {
+	if e.left < 0 || e.open[n] || e.deep == Deepest && len(n.Content) > 0 {
 		e.cut = true
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: n.Line}
 	}
+	e.deep++
+	defer func() { e.deep-- }()
 	if n.Anchor != "" {
 		e.open[n] = true
 		defer delete(e.open, n)

@@ -13,8 +13,9 @@ import (
 // The bounds of a folder, and of a text that the user names.
 const (
 	mostFiles = 20_000
-	mostBytes = 4 << 20  // of a file of a folder
-	mostNamed = 32 << 20 // of a file that was named, or of stdin
+	mostSum   = 256 << 20 // of all files of a folder
+	mostBytes = 4 << 20   // of a file of a folder
+	mostNamed = 32 << 20  // of a file that was named, or of stdin
 )
 
 // TooManyFilesError reports a folder that has more files than Folder reads.
@@ -22,6 +23,13 @@ type TooManyFilesError struct{}
 
 func (e *TooManyFilesError) Error() string {
 	return "the folder has more than 20000 files: name a smaller one"
+}
+
+// TooManyBytesError reports a folder whose files have more bytes together than Folder reads.
+type TooManyBytesError struct{}
+
+func (e *TooManyBytesError) Error() string {
+	return fmt.Sprintf("the files of the folder have more than %d MiB together: name a smaller one", mostSum>>20)
 }
 
 // TooLargeError reports a text that has more bytes than are read.
@@ -41,37 +49,78 @@ type Files struct {
 	Skipped func(name, why string)
 }
 
-// Folder reads the wanted files below a folder. Hidden folders are left out.
+// Folder reads the wanted files below a folder. Hidden folders are left out. Links to files are followed as far as the
+// folder's file system does, such as that of os.Root, which keeps them below the folder; links to folders are skipped.
 func Folder(folder fs.FS, files Files) error {
-	count := 0
-	return fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			if name == "." {
-				return err
-			}
-			files.Skipped(name, plainReason(err))
-			return nil
-		case entry.IsDir() && name != "." && strings.HasPrefix(entry.Name(), "."):
-			return fs.SkipDir
-		case !entry.Type().IsRegular() || !files.Wanted(name):
-			return nil
+	w := walk{folder: folder, files: files}
+	return fs.WalkDir(folder, ".", w.visit)
+}
+
+// walk is one reading of a folder.
+type walk struct {
+	folder fs.FS
+	files  Files
+	count  int
+	sum    int // bytes
+}
+
+func (w *walk) visit(name string, entry fs.DirEntry, err error) error {
+	switch {
+	case err != nil:
+		if name == "." {
+			return err
 		}
-		if count++; count > mostFiles {
-			return &TooManyFilesError{}
-		}
-		if info, err := entry.Info(); err == nil && info.Size() > mostBytes {
-			files.Skipped(name, "has more than 4 MiB")
-			return nil
-		}
-		content, err := fs.ReadFile(folder, name)
-		if err != nil {
-			files.Skipped(name, plainReason(err))
-			return nil
-		}
-		files.Read(name, content)
+		w.files.Skipped(name, plainReason(err))
 		return nil
-	})
+	case name != "." && strings.HasPrefix(entry.Name(), ".") && entry.IsDir():
+		return fs.SkipDir
+	case entry.Type()&fs.ModeSymlink != 0:
+		return w.link(name, entry)
+	case !entry.Type().IsRegular() || !w.files.Wanted(name):
+		return nil
+	}
+	info, err := entry.Info()
+	if err != nil {
+		w.files.Skipped(name, plainReason(err))
+		return nil
+	}
+	return w.file(name, info)
+}
+
+// link reads the file to which a link leads.
+func (w *walk) link(name string, entry fs.DirEntry) error {
+	info, err := fs.Stat(w.folder, name)
+	switch {
+	case err != nil:
+		if w.files.Wanted(name) {
+			w.files.Skipped(name, "is a link that leads nowhere, or out of the folder")
+		}
+	case info.IsDir() && !strings.HasPrefix(entry.Name(), "."):
+		w.files.Skipped(name, "is a link to a folder")
+	case info.Mode().IsRegular() && w.files.Wanted(name):
+		return w.file(name, info)
+	}
+	return nil
+}
+
+func (w *walk) file(name string, info fs.FileInfo) error {
+	if w.count++; w.count > mostFiles {
+		return &TooManyFilesError{}
+	}
+	if info.Size() > mostBytes {
+		w.files.Skipped(name, "has more than 4 MiB")
+		return nil
+	}
+	content, err := fs.ReadFile(w.folder, name)
+	if err != nil {
+		w.files.Skipped(name, plainReason(err))
+		return nil
+	}
+	if w.sum += len(content); w.sum > mostSum {
+		return &TooManyBytesError{}
+	}
+	w.files.Read(name, content)
+	return nil
 }
 
 // ReadFile returns a file that the user names, which may be larger than one of a folder. A file that is larger still is a

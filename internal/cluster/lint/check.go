@@ -46,16 +46,17 @@ func (r *Reader) Check(o Options) Report {
 	}
 	classes := classSystems(r.objects)
 	for _, one := range r.objects {
-		one.readIgnores(known)
+		one.readNotes(known)
 		if one.pods == nil {
 			continue
 		}
 		one.pods.system = systemOf(one.pods, classes)
 		if o.AssumeWindows && one.pods.system.name == "" {
-			one.pods.system = system{name: corev1.Windows, by: "--assume-windows"}
+			one.pods.system = system{name: corev1.Windows, assumed: true}
 		}
 	}
 	c := checking{manifests: newManifests(r.objects)}
+	c.addBroken(r.broken)
 	for _, one := range r.objects {
 		for _, rule := range rules {
 			c.check(one, rule)
@@ -98,6 +99,21 @@ func (c *checking) add(o *object, rule Rule, s seen) {
 		Finding: finding.New(evidenceOf(s.at, value), "%s", s.what).As(cmp.Or(s.severity, rule.Severity)).Remedied("%s", cmp.Or(s.remedy, rule.Remedy)),
 		File:    o.file, Line: named.Line, Column: named.Column, Object: o.String(), Field: s.at.String(), Ignored: o.ignored(rule.ID, s.at),
 	})
+}
+
+// addBroken adds the documents that are no YAML.
+func (c *checking) addBroken(all []broken) {
+	rule := fileRules()[0]
+	for _, b := range all {
+		if len(c.found) == mostFindings {
+			c.more++
+			continue
+		}
+		c.found = append(c.found, Finding{
+			Rule: rule.ID, Effect: rule.Effect, Source: rule.Source, File: b.file, Line: b.line, Column: 1,
+			Finding: finding.New("", "the document is not YAML: %v", b.err).As(rule.Severity).Remedied("%s", rule.Remedy),
+		})
+	}
 }
 
 // evidenceOf returns a field with its value if that is short, such as "privileged: true".

@@ -113,7 +113,9 @@ func (r Report) writeSARIF(w io.Writer) error {
 	}
 	for _, f := range r.Findings {
 		at := sarifAt(f.File, f.Line, f.Column)
-		at.Logical = []sarifLogical{{strings.TrimSpace(f.Object + " " + f.Field)}}
+		if f.Object != "" {
+			at.Logical = []sarifLogical{{strings.TrimSpace(f.Object + " " + f.Field)}}
+		}
 		one := sarifResult{RuleID: f.Rule, RuleIndex: indices[f.Rule], Level: level(f.Severity), Message: sarifText{f.What + ". " + capital(f.Remedy) + "."},
 			Locations: []sarifLocation{at}, Suppressions: []sarifSuppression{}}
 		if f.Ignored != "" {
@@ -165,7 +167,7 @@ func (r Report) writeGitHub(w io.Writer) error {
 			word = "notice"
 		}
 		if _, err := fmt.Fprintf(w, "::%s file=%s,line=%d,col=%d,title=%s::%s\n", word, property(f.File), f.Line, f.Column,
-			property("swdt lint: "+f.Rule), message(fmt.Sprintf("%s (%s). %s.", f.What, f.Field, capital(f.Remedy)))); err != nil {
+			property("swdt lint: "+f.Rule), message(f.sentences())); err != nil {
 			return err
 		}
 	}
@@ -175,6 +177,15 @@ func (r Report) writeGitHub(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// sentences returns a finding with its field and its remedy.
+func (f Finding) sentences() string {
+	what := f.What
+	if f.Field != "" {
+		what += " (" + f.Field + ")"
+	}
+	return what + ". " + capital(f.Remedy) + "."
 }
 
 // message escapes the text of a command of GitHub Actions, property the value of a property.
@@ -193,13 +204,18 @@ type (
 		Name     string      `xml:"name,attr"`
 		Tests    int         `xml:"tests,attr"`
 		Failures int         `xml:"failures,attr"`
+		Skipped  int         `xml:"skipped,attr"`
 		Cases    []junitCase `xml:"testcase"`
 	}
 	junitCase struct {
 		Name     string         `xml:"name,attr"`
 		Class    string         `xml:"classname,attr"`
+		Skipped  *junitSkipped  `xml:"skipped"`
 		Failures []junitFailure `xml:"failure"`
 		Output   string         `xml:"system-out,omitempty"`
+	}
+	junitSkipped struct {
+		Message string `xml:"message,attr"`
 	}
 	junitFailure struct {
 		Type    string `xml:"type,attr"`
@@ -208,7 +224,8 @@ type (
 	}
 )
 
-// writeJUnit writes a test for each file with findings. Errors and warnings are its failures, notes its output.
+// writeJUnit writes a test for each file with findings. Errors and warnings are its failures, notes its output. A file of
+// which nothing else is known than that it was not read is a test that was skipped.
 func (r Report) writeJUnit(w io.Writer) error {
 	suite := junitSuite{Name: "swdt lint"}
 	indices := map[string]int{}
@@ -235,7 +252,13 @@ func (r Report) writeJUnit(w io.Writer) error {
 			Text: ui.Printable(f.place()) + "\n" + ui.Printable(f.Remedy) + "\n"})
 	}
 	for _, u := range r.Unread {
-		test(u.File).Output += ui.Printable("not read: "+u.Why) + "\n"
+		why := ui.Printable("not read: " + u.Why)
+		if _, known := indices[u.File]; known {
+			test(u.File).Output += why + "\n"
+			continue
+		}
+		test(u.File).Skipped = &junitSkipped{why}
+		suite.Skipped++
 	}
 	if len(suite.Cases) == 0 {
 		suite.Cases = append(suite.Cases, junitCase{Name: "all files", Class: "swdt lint"})

@@ -28,7 +28,8 @@ type object struct {
 	ignores               []ignore // in the order of the file
 	knownRules            map[string]bool
 	badIgnores            []badIgnore
-	wrong                 error // why the API server cannot read its pods
+	duplicates            []path // keys that are there before, in the same mapping
+	wrong                 error  // why the API server cannot read its pods
 }
 
 // String returns the kind with the name, such as "DaemonSet kube-system/csi-smb-node-win".

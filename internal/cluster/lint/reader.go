@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	paths "path"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -17,8 +18,16 @@ type Reader struct {
 	Paths map[string]string
 
 	objects []*object
+	broken  []broken
 	unread  []Unread
 	texts   int
+}
+
+// broken is a document that is no YAML, and no template.
+type broken struct {
+	file string
+	line int
+	err  error
 }
 
 // Unread is a text that was not read, or only in part.
@@ -54,18 +63,25 @@ func (r *Reader) read(name string, content []byte, template bool) {
 		r.skip(name, 0, "is a template: render it first, with helm template")
 		return
 	}
-	err := documents.Each(content, func(n *yaml.Node, cut bool) {
+	documents.Each(content, func(n *yaml.Node, cut bool) {
 		if cut {
-			r.skip(name, n.Line, fmt.Sprintf("has aliases that lead into themselves or stand for more than %d values: these were not read",
-				documents.MostAliased))
+			r.skip(name, n.Line, fmt.Sprintf("has values below %d others, or aliases that lead into themselves or stand for more than %d values: these were not read",
+				documents.Deepest, documents.MostAliased))
 		}
 		for _, item := range documents.Items(n) {
 			r.object(name, item, bytes.Contains(content, []byte("{{")))
 		}
-	})
-	if err != nil {
-		r.skip(name, 0, fmt.Sprintf("is not YAML: %v", err))
+	}, func(b documents.Broken) { r.addBroken(name, b) })
+}
+
+// addBroken records a document that is no YAML. It is a mistake, unless it may be a template, or JSON for another program.
+func (r *Reader) addBroken(file string, b documents.Broken) {
+	isOther := strings.EqualFold(paths.Ext(file), ".json") && !bytes.Contains(b.Text, []byte("apiVersion"))
+	if isOther || bytes.Contains(b.Text, []byte("{{")) {
+		r.skip(file, b.Line, fmt.Sprintf("is not YAML: %v", b.Err))
+		return
 	}
+	r.broken = append(r.broken, broken{file, b.Line, b.Err})
 }
 
 // object reads one object. A document without a kind is none of Kubernetes' own, and is left out. braces reports that the

@@ -138,7 +138,10 @@ func (r Report) entries(wide bool) (all []finding.Entry) {
 
 // place returns where a finding is, such as "web.yaml:12:7, Pod web, spec.hostPID: true".
 func (f Finding) place() string {
-	text := fmt.Sprintf("%s:%d:%d, %s", f.File, f.Line, f.Column, f.Object)
+	text := fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column)
+	if f.Object != "" {
+		text += ", " + f.Object
+	}
 	if f.Field != "" {
 		text += ", " + f.Field
 	}

@@ -73,6 +73,8 @@ func TestIgnore(t *testing.T) {
 		"a rule that is not":      {"# swdt-lint:ignore sec-linux: a webhook", "", "ignore sec-linux-field"},
 		"an annotation":           {"", "life-shell: a; sec-linux-field: a webhook removes it", ""},
 		"an annotation, no cause": {"", "sec-linux-field:", "ignore sec-linux-field"},
+		"a semicolon":             {"", "sec-linux-field: a webhook; it removes it; see: below; life-shell: b", ""},
+		"a rule that is not, 2nd": {"", "sec-linux-field: a webhook; life-shel: b", "ignore"},
 	} {
 		text := strings.Replace(lint.Manifest(field), "    securityContext", "    "+cmp.Or(test.comment, "#")+"\n    securityContext", 1)
 		text = strings.Replace(text, "  name: web\nspec", fmt.Sprintf("  name: web\n  annotations: {swdt.dev/lint-ignore: %q}\nspec", test.annotation), 1)
@@ -83,6 +85,26 @@ func TestIgnore(t *testing.T) {
 	top := "# swdt-lint:ignore sec-linux-field: the whole object\n" + lint.Manifest(field)
 	if got := rules(checked(t, top), finding.Warning); len(got) != 0 {
 		t.Errorf("%v", got)
+	}
+}
+
+// A comment above an empty line ignores findings if it is above the first field of an object. Below another field, YAML
+// takes it for that field's, so it is reported and ignores nothing.
+func TestIgnoreAboveAnEmptyLine(t *testing.T) {
+	const comment = "# swdt-lint:ignore sec-linux-field: a webhook\n"
+	pod := lint.Manifest("hostPID: true")
+	for name, test := range map[string]struct{ text, want string }{
+		"the object":        {comment + "\n" + pod, ""},
+		"a second object":   {"a: 1\n---\n" + comment + "\n" + pod, ""},
+		"before the marker": {"apiVersion: v1\nkind: ConfigMap\n\n" + comment + "---\n" + pod, "ignore sec-linux-field"},
+		"a licence":         {"# Copyright\n\n" + comment + "\n---\n" + pod, ""},
+		"a field":           {strings.Replace(pod, "  hostPID", "  "+comment+"\n  hostPID", 1), ""},
+		"a later field":     {strings.Replace(pod, "  os:", "  "+comment+"\n  os:", 1), "ignore sec-linux-field"},
+		"the end":           {pod + "\n" + comment, "ignore sec-linux-field"},
+	} {
+		if got := strings.Join(rules(checked(t, test.text), finding.Warning), " "); got != test.want {
+			t.Errorf("%s: %q, want %q\n%s", name, got, test.want, test.text)
+		}
 	}
 }
 
@@ -98,8 +120,8 @@ func TestTemplatesAreNotRead(t *testing.T) {
 		".git/a.yaml":            {Data: []byte("a: [")},
 	}, "x/")
 	report := r.Check(lint.Options{})
-	if err != nil || report.Texts != 4 || len(report.Unread) != 2 || report.Unread[0].File != "x/broken.yaml" ||
-		report.Unread[1].File != "x/chart/templates/a.yaml" {
+	if err != nil || report.Texts != 4 || len(report.Unread) != 1 || report.Unread[0].File != "x/chart/templates/a.yaml" ||
+		len(report.Findings) != 1 || report.Findings[0].File != "x/broken.yaml" {
 		t.Errorf("%v %+v", err, report)
 	}
 }
@@ -140,7 +162,7 @@ func TestOutputsOfAHostileFile(t *testing.T) {
 		}
 	}
 	for line := range strings.Lines(outputs[lint.GitHub]) {
-		if !strings.HasPrefix(line, "::error file=a%2Cb%3A") && !strings.HasPrefix(line, "::notice file=a%2Cb%3A") && !strings.HasPrefix(line, "::warning file=broken") {
+		if !strings.HasPrefix(line, "::error file=a%2Cb%3A") && !strings.HasPrefix(line, "::notice file=a%2Cb%3A") && !strings.HasPrefix(line, "::error file=broken") {
 			t.Errorf("a line of its own: %q", line)
 		}
 	}

@@ -54,7 +54,7 @@ type report func(seen)
 // Rules returns all rules, in the order of the page.
 func Rules() []Rule {
 	var all []Rule
-	for _, some := range [][]Rule{apiRules(), placingRules(), securityRules(), hostProcessRules(), storageRules(), mountRules(), resourceRules(),
+	for _, some := range [][]Rule{fileRules(), apiRules(), placingRules(), securityRules(), hostProcessRules(), storageRules(), mountRules(), resourceRules(),
 		lifecycleRules(), networkRules(), serviceRules(), ignoreRules()} {
 		all = append(all, some...)
 	}

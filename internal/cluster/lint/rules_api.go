@@ -28,7 +28,8 @@ func apiRules() []Rule {
 		{
 			ID: "sec-linux-field", Severity: finding.Error, Effect: Rejected,
 			Title: "Windows pods have no fields that are for Linux alone",
-			Means: "with spec.os.name windows, the API server rejects each of 25 fields if it is set at all, also if it is false. " +
+			Means: "with spec.os.name windows, the API server rejects each of 25 fields if it is set: hostPID and hostIPC if they are true, " +
+				"sysctls of the pods if they are not empty, and the others with any value, also false. " +
 				"Without spec.os.name, it accepts them, and Windows ignores them.",
 			Remedy: "remove the field", Source: validationAt, windows: linuxFields,
 			Bad: "  securityContext: {privileged: false}", Good: "  securityContext: {runAsNonRoot: true}",
@@ -174,7 +175,7 @@ func isTrue(value any) bool { yes, ok := value.(bool); return ok && yes }
 func linuxFieldAt(p *pods, at path, f linuxField, found report) {
 	name := f.path[len(f.path)-1]
 	if p.namesWindows() {
-		found(seen{at: at, what: fmt.Sprintf("the API server rejects %s of a Windows pod, whatever its value", name)})
+		found(seen{at: at, what: fmt.Sprintf("the API server rejects %s", rejectedValue(name))})
 		return
 	}
 	s := seen{at: at, what: fmt.Sprintf("%s: %s", name, f.without), severity: finding.Warning, effect: Ignored}
@@ -186,6 +187,17 @@ func linuxFieldAt(p *pods, at path, f linuxField, found report) {
 		s.remedy = "remove the field; a HostProcess container has the rights of the node"
 	}
 	found(s)
+}
+
+// rejectedValue returns a field with the values that the API server rejects.
+func rejectedValue(name string) string {
+	switch name {
+	case "hostPID", "hostIPC":
+		return name + ": true of a Windows pod"
+	case "sysctls":
+		return name + " of a Windows pod, unless they are empty"
+	}
+	return name + " of a Windows pod, whatever its value"
 }
 
 // isRestriction reports whether a field takes rights away, or asks for the default: no author relies on it where it has no

@@ -46,7 +46,7 @@ func lifecycleRules() []Rule {
 type program struct {
 	words []string
 	path  path
-	kind  string // such as "its readinessProbe"
+	kind  string // such as readinessProbe
 	probe *corev1.Probe
 }
 
@@ -56,13 +56,13 @@ func (c container) programs() (all []program) {
 			all = append(all, program{words: words, path: at, kind: kind, probe: probe})
 		}
 	}
-	add("its command", c.Command, c.path.child("command"), nil)
+	add("command", c.Command, c.path.child("command"), nil)
 	for _, probe := range []struct {
 		name string
 		is   *corev1.Probe
 	}{{"livenessProbe", c.LivenessProbe}, {"readinessProbe", c.ReadinessProbe}, {"startupProbe", c.StartupProbe}} {
 		if probe.is != nil && probe.is.Exec != nil {
-			add("its "+probe.name, probe.is.Exec.Command, c.path.child(probe.name, "exec", "command"), probe.is)
+			add(probe.name, probe.is.Exec.Command, c.path.child(probe.name, "exec", "command"), probe.is)
 		}
 	}
 	if c.Lifecycle != nil {
@@ -71,7 +71,7 @@ func (c container) programs() (all []program) {
 			is   *corev1.LifecycleHandler
 		}{{"postStart", c.Lifecycle.PostStart}, {"preStop", c.Lifecycle.PreStop}} {
 			if hook.is != nil && hook.is.Exec != nil {
-				add("its hook "+hook.name, hook.is.Exec.Command, c.path.child("lifecycle", hook.name, "exec", "command"), nil)
+				add("hook "+hook.name, hook.is.Exec.Command, c.path.child("lifecycle", hook.name, "exec", "command"), nil)
 			}
 		}
 	}
@@ -89,20 +89,26 @@ func shells(p *pods, found report) {
 			name := program.words[0]
 			unix := slices.ContainsFunc([]string{"/bin/", "/sbin/", "/usr/"}, func(folder string) bool { return strings.HasPrefix(name, folder) })
 			if unix || slices.Contains(unixPrograms(), name) {
-				found(seen{at: program.path, what: fmt.Sprintf("%s of container %s is %s, which no base image of Windows has", program.kind, c.Name, name)})
+				found(seen{at: program.path, what: fmt.Sprintf("the %s of container %s is %s, which no base image of Windows has", program.kind, c.Name, name)})
 			}
 		}
 	}
 }
 
+// baseName returns the name of a program of Windows without its folder and .exe, in lower case.
+func baseName(program string) string {
+	name := strings.ToLower(program)
+	return strings.TrimSuffix(name[strings.LastIndexAny(name, `\/`)+1:], ".exe")
+}
+
 func slowProbes(p *pods, found report) {
 	for _, c := range p.containers() {
 		for _, program := range c.programs() {
-			name := strings.ToLower(strings.TrimSuffix(strings.ToLower(program.words[0]), ".exe"))
+			name := baseName(program.words[0])
 			if program.probe == nil || program.probe.TimeoutSeconds > 2 || name != "powershell" && name != "pwsh" {
 				continue
 			}
-			found(seen{at: program.path, what: fmt.Sprintf("%s of container %s has %s to start PowerShell", program.kind, c.Name,
+			found(seen{at: program.path, what: fmt.Sprintf("the %s of container %s has %s to start PowerShell", program.kind, c.Name,
 				finding.Several(max(1, int(program.probe.TimeoutSeconds)), "second"))})
 		}
 	}

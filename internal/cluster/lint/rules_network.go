@@ -15,7 +15,7 @@ func networkRules() []Rule {
 		{
 			ID: "dns-hostnet", Severity: finding.Warning, Effect: Ignored,
 			Title:  "dnsPolicy is not ClusterFirstWithHostNet",
-			Means:  "Windows treats each name with a dot as a full name, and does not support ClusterFirstWithHostNet: pods in the node's network resolve names as the node does.",
+			Means:  "Windows does not support ClusterFirstWithHostNet: HostProcess pods are in the node's network and resolve names as the node does, for others it acts as ClusterFirst.",
 			Remedy: "remove dnsPolicy, and use full names of Services with the address of the cluster's DNS", Source: dnsAt, windows: hostNetPolicy,
 			Bad: "dnsPolicy: ClusterFirstWithHostNet", Good: "dnsPolicy: ClusterFirst",
 		},
@@ -30,9 +30,14 @@ func networkRules() []Rule {
 }
 
 func hostNetPolicy(p *pods, found report) {
-	if p.spec.DNSPolicy == corev1.DNSClusterFirstWithHostNet {
-		found(seen{at: p.at("dnsPolicy"), what: "Windows does not support ClusterFirstWithHostNet: the pods resolve names as the node does"})
+	if p.spec.DNSPolicy != corev1.DNSClusterFirstWithHostNet {
+		return
 	}
+	s := seen{at: p.at("dnsPolicy"), what: "Windows does not support ClusterFirstWithHostNet: the pods resolve names as the node does"}
+	if !p.isHostProcess() {
+		s.what, s.remedy = "ClusterFirstWithHostNet has the effect of ClusterFirst on Windows", "remove dnsPolicy"
+	}
+	found(s)
 }
 
 func resolverOptions(p *pods, found report) {

@@ -79,10 +79,10 @@ func noSelector(p *pods, found report) {
 	if p.system.placed {
 		return
 	}
-	s := seen{at: p.path, what: fmt.Sprintf("%s shows that the pods are for Windows, and nothing places them on Windows nodes", p.system.by)}
+	s := seen{at: p.path, what: fmt.Sprintf("%s, and nothing places them on Windows nodes", p.system.why())}
 	if p.system.maybe {
 		s.severity = finding.Warning
-		s.what = fmt.Sprintf("%s shows that the pods are for Windows, and what chooses their nodes does not name the system", p.system.by)
+		s.what = fmt.Sprintf("%s, and what chooses their nodes does not name the system", p.system.why())
 	}
 	found(s)
 }

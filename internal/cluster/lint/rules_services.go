@@ -20,7 +20,7 @@ func serviceRules() []Rule {
 		{
 			ID: "svc-affinity-timeout", Severity: finding.Warning, Effect: Ignored,
 			Title:  "no Service of Windows pods has a timeout of its session affinity",
-			Means:  "kube-proxy on Windows does not hand timeoutSeconds to the host network service. Affinity itself needs Windows Server 2022.",
+			Means:  "kube-proxy on Windows does not hand timeoutSeconds to the host network service. Affinity itself needs Windows Server 2022. 10800, which the API server writes, is not found.",
 			Remedy: "remove sessionAffinityConfig", Source: proxyAt, object: affinityTimeout,
 			Bad:  service("sessionAffinity: ClientIP\nsessionAffinityConfig: {clientIP: {timeoutSeconds: 60}}"),
 			Good: service("sessionAffinity: ClientIP"),
@@ -40,13 +40,6 @@ func serviceRules() []Rule {
 			Remedy: "do not rely on trafficDistribution", Source: proxyAt, object: distribution,
 			Bad: service("trafficDistribution: PreferClose"), Good: service("internalTrafficPolicy: Cluster"),
 		},
-		{
-			ID: "svc-local", Severity: finding.Info, Effect: Noted,
-			Title:  "externalTrafficPolicy: Local is served by direct server return",
-			Means:  "without the flag --enable-dsr of kube-proxy on the Windows nodes, it is treated as Cluster.",
-			Remedy: "start kube-proxy with --enable-dsr=true", Source: proxyAt, object: localTraffic,
-			Bad: service("type: LoadBalancer\nexternalTrafficPolicy: Local"), Good: service("type: LoadBalancer"),
-		},
 	}
 }
 
@@ -63,7 +56,11 @@ func serviceOf(o *object, m *manifests) *corev1.ServiceSpec {
 }
 
 func affinityTimeout(o *object, m *manifests, found report) {
-	if s := serviceOf(o, m); s != nil && s.SessionAffinityConfig != nil {
+	s := serviceOf(o, m)
+	if s == nil || s.SessionAffinityConfig == nil || s.SessionAffinityConfig.ClientIP == nil {
+		return
+	}
+	if seconds := s.SessionAffinityConfig.ClientIP.TimeoutSeconds; seconds != nil && *seconds != corev1.DefaultClientIPServiceAffinitySeconds {
 		found(seen{at: path{"spec", "sessionAffinityConfig"}, what: "the timeout of the session affinity has no effect on Windows nodes"})
 	}
 }
@@ -77,11 +74,5 @@ func sourceRanges(o *object, m *manifests, found report) {
 func distribution(o *object, m *manifests, found report) {
 	if s := serviceOf(o, m); s != nil && s.TrafficDistribution != nil {
 		found(seen{at: path{"spec", "trafficDistribution"}, what: fmt.Sprintf("trafficDistribution %s has no effect on Windows nodes", *s.TrafficDistribution)})
-	}
-}
-
-func localTraffic(o *object, m *manifests, found report) {
-	if s := serviceOf(o, m); s != nil && s.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
-		found(seen{at: path{"spec", "externalTrafficPolicy"}, what: "externalTrafficPolicy Local needs direct server return on Windows nodes"})
 	}
 }

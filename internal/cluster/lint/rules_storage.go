@@ -60,7 +60,7 @@ func storageRules() []Rule {
 		{
 			ID: "vol-modes", Severity: finding.Info, Effect: Ignored,
 			Title:  "no mode of files protects a Secret",
-			Means:  "defaultMode and mode do not become access lists of Windows: each user of the container can read the files, unless the folder keeps it away.",
+			Means:  "defaultMode and mode do not become access lists of Windows: each user of the container can read the files, unless the folder keeps it away. 0644, which the API server writes, is not found.",
 			Remedy: "do not rely on the mode", Source: "https://kubernetes.io/docs/concepts/configuration/secret/", windows: fileModes,
 			Bad: "volumes: [{name: v, secret: {secretName: s, defaultMode: 0400}}]", Good: "volumes: [{name: v, secret: {secretName: s}}]",
 		},
@@ -164,7 +164,7 @@ func hostPathTypes(p *pods, found report) {
 
 func fileModes(p *pods, found report) {
 	for i, v := range p.spec.Volumes {
-		if v.Secret != nil && p.object.at(p.at("volumes").index(i).child("secret", "defaultMode")) != nil {
+		if v.Secret != nil && v.Secret.DefaultMode != nil && *v.Secret.DefaultMode != corev1.SecretVolumeSourceDefaultMode {
 			found(seen{at: p.at("volumes").index(i).child("secret", "defaultMode"), what: fmt.Sprintf("the mode of the files of volume %s has no effect on Windows", v.Name)})
 		}
 	}

@@ -14,10 +14,20 @@ type system struct {
 	name corev1.OSName // "": unknown
 	// by names the field that shows it, for people.
 	by string
+	// assumed reports that --assume-windows names the system, and no manifest.
+	assumed bool
 	// placed reports that the scheduler puts the pods on nodes of that system alone.
 	placed bool
 	// maybe reports that something else than the system chooses the nodes, such as a label of a node pool.
 	maybe bool
+}
+
+// why returns for people how the system is known.
+func (s system) why() string {
+	if s.assumed {
+		return "the pods are for Windows, as --assume-windows demands"
+	}
+	return s.by + " shows that the pods are for Windows"
 }
 
 // legacyOS is the label that kubernetes.io/os replaced, which nodes still have.

@@ -1,6 +1,7 @@
 package upgradecheck
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,10 +21,11 @@ const ownGroup = "windows.k8s.io/"
 // Documents reads YAML or JSON: objects of Kubernetes, configuration files, or any other documents in which settings
 // are in known places. A text that is no YAML, such as a template, is read as a script.
 func (r *Reader) Documents(text []byte, place Place) {
-	err := documents.Each(text, func(n *yaml.Node, cut bool) {
+	var err error
+	documents.Each(text, func(n *yaml.Node, cut bool) {
 		r.noteCut(cut, place)
 		r.object(n, place)
-	})
+	}, func(b documents.Broken) { err = cmp.Or(err, b.Err) })
 	if err != nil {
 		r.unread(place, fmt.Sprintf("is not YAML, so only flags and gates in its text were looked for: %v", err))
 		r.Script(string(text), place)
@@ -33,8 +35,8 @@ func (r *Reader) Documents(text []byte, place Place) {
 // noteCut records that some aliases of a document were not followed.
 func (r *Reader) noteCut(cut bool, place Place) {
 	if cut {
-		r.unread(place, fmt.Sprintf("has aliases that lead into themselves or stand for more than %d values: these were not read",
-			documents.MostAliased))
+		r.unread(place, fmt.Sprintf("has values below %d others, or aliases that lead into themselves or stand for more than %d values: these were not read",
+			documents.Deepest, documents.MostAliased))
 	}
 }
 
