@@ -67,32 +67,48 @@ const (
 // History returns the transactions in the history, and behind them those whose journal exists, oldest first. It writes
 // nothing.
 func History(ctx context.Context, files platform.Files) ([]Past, error) {
+	// The journals are read first: another session may delete one at any time, and its row is in the history before that.
+	journals, err := pastJournals(files)
+	if err != nil {
+		return nil, err
+	}
 	past, err := readHistory(ctx, files)
 	if err != nil {
 		return nil, err
 	}
-	journals, err := Transactions(files)
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range journals {
-		records, _, err := readJournal(files, t.ID)
-		switch {
-		case errors.Is(err, ErrNoTransaction): // acknowledged meanwhile
-			continue
-		case err != nil:
-			return nil, err
-		case !begun(records):
-			continue
-		}
-		row := pastOf(t.ID, records)
-		row.Journal = true
-		if at, known := indexOfPast(past, t.ID); known { // the power was cut before the journal was removed
-			past[at].Journal = true
+	for _, row := range journals {
+		if at, known := indexOfPast(past, row.ID); known {
+			// Either the power was cut before the journal was deleted, or another session has deleted it just now.
+			_, err := files.Stat(journalPath(row.ID))
+			past[at].Journal = err == nil
 			continue
 		}
 		row.Number = nextNumber(past)
 		past = append(past, row)
+	}
+	return past, nil
+}
+
+// pastJournals returns the rows of the transactions whose journal exists, without their numbers.
+func pastJournals(files platform.Files) ([]Past, error) {
+	journals, err := Transactions(files)
+	if err != nil {
+		return nil, err
+	}
+	var past []Past
+	for _, t := range journals {
+		records, _, err := readJournal(files, t.ID)
+		if errors.Is(err, ErrNoTransaction) { // acknowledged meanwhile: the history has it
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if begun(records) {
+			row := pastOf(t.ID, records)
+			row.Journal = true
+			past = append(past, row)
+		}
 	}
 	return past, nil
 }

@@ -3,11 +3,14 @@ package swap_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/swdt-dev/swdt/internal/agent/swap"
+	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
@@ -87,6 +90,79 @@ func TestTheHistoryHasTransactionsWhoseJournalIsThere(t *testing.T) {
 			t.Errorf("after the second acknowledgement, the history is %+v", past)
 		}
 	})
+}
+
+// Another session may acknowledge a transaction at any moment of the look: it is in the history all the same, once.
+func TestTheHistoryIsWholeDuringAnAcknowledgement(t *testing.T) {
+	for name, moment := range map[string]string{
+		"after the journals were listed": layout.Journals,
+		"after a journal was read":       ".jsonl",
+		"after the history was read":     layout.History,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNode(t)
+				n.push(t, n.stageKubelet(t, "v1.30.0", ""))
+				m, p := n.session()
+				defer p.Exit()
+				id, err := swap.Begin(t.Context(), m, swap.Plan{Holder: "tester", Components: []swap.Component{
+					n.stageKubelet(t, "v1.31.0", "")}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := swap.Follow(t.Context(), m, id, func(swap.Event) {}); err != nil {
+					t.Fatal(err)
+				}
+				acknowledge := sync.OnceFunc(func() {
+					if err := swap.Acknowledge(t.Context(), m.Platform, id); err != nil {
+						t.Error(err)
+					}
+				})
+				past, err := swap.History(t.Context(), watched{n.Process("look").Files, func(path string) {
+					if path == moment || strings.HasSuffix(path, moment) && strings.HasPrefix(path, layout.Journals) {
+						acknowledge()
+					}
+				}})
+				if err != nil || len(past) != 2 || past[1].ID != id || past[1].Number != 2 || past[1].Result != swap.Committed {
+					t.Errorf("the history is %+v, %v", past, err)
+				}
+				if len(past) == 2 && past[1].Journal && moment != layout.History {
+					t.Error("the row has a journal, which is deleted")
+				}
+			})
+		})
+	}
+}
+
+// watched reports each path that was listed, or that was opened and read.
+type watched struct {
+	platform.Files
+	seen func(path string)
+}
+
+func (w watched) List(path string) ([]platform.FileInfo, error) {
+	entries, err := w.Files.List(path)
+	w.seen(path)
+	return entries, err
+}
+
+func (w watched) Open(path string) (io.ReadSeekCloser, error) {
+	file, err := w.Files.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return watchedFile{file, func() { w.seen(path) }}, nil
+}
+
+type watchedFile struct {
+	io.ReadSeekCloser
+	closed func()
+}
+
+func (f watchedFile) Close() error {
+	err := f.ReadSeekCloser.Close()
+	f.closed()
+	return err
 }
 
 // The file is bounded in rows and in bytes, whatever a plan contains, and numbers go on.
