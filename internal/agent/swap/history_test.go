@@ -204,6 +204,18 @@ func TestADamagedHistoryKeepsItsOtherRows(t *testing.T) {
 		"a path as an ID":    `{"number":5,"id":"..\\..\\windows","components":[]}` + "\n",
 		"a number at its end": `{"number":2147483647,"id":"20260102-030405-00000009","components":[]}` + "\n" +
 			`{"number":-1,"id":"20260102-030405-00000008"}` + "\n",
+		"a component without a path": `{"number":2,"id":"20260102-030405-00000007","components":[{}]}` + "\n",
+		"a component without a name": damagedRow(`"destination":"C:\\k.exe","name":""`),
+		"a path of two lines":        damagedRow(`"destination":"C:\\k\n.exe"`),
+		"half a path":                damagedRow(`"destination":"k\\kubelet.exe"`),
+		"half a hash":                damagedRow(`"destination":"C:\\k.exe","sha256":"c180ad8d"`),
+		"half a previous hash":       damagedRow(`"destination":"C:\\k.exe","previousSha256":"c180ad8d"`),
+		"a name of two lines":        damagedRow(`"destination":"C:\\k.exe","name":"a\nb"`),
+		"a service of two lines":     damagedRow(`"destination":"C:\\k.exe","service":"a\nb"`),
+		"a long name":                damagedRow(`"destination":"C:\\k.exe","name":"` + strings.Repeat("x", 2000) + `"`),
+		"a long row":                 damagedRow(`"destination":"C:\\k.exe","version":"` + strings.Repeat("x", 70_000) + `"`),
+		"a time before Windows":      `{"number":2,"id":"20260102-030405-00000007","begun":"1500-01-01T00:00:00Z","components":[]}` + "\n",
+		"a failed part of two lines": `{"number":2,"id":"20260102-030405-00000007","failedComponent":"a\nb","components":[]}` + "\n",
 		"a thousand components": `{"number":6,"id":"20260102-030405-00000007","components":[` +
 			strings.Repeat("{},", 999) + "{}]}\n",
 	} {
@@ -219,6 +231,58 @@ func TestADamagedHistoryKeepsItsOtherRows(t *testing.T) {
 			})
 		})
 	}
+}
+
+// damagedRow returns a row with one component.
+func damagedRow(component string) string {
+	return `{"number":2,"id":"20260102-030405-00000007","holder":"","result":"committed","components":[{"name":"x",` + component + "}]}\n"
+}
+
+// A path of Windows has up to three bytes a character, and a rollback creates the file that a row names.
+func TestTheHistoryShortensNoPath(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		part := n.stageKubelet(t, "v1.30.0", "")
+		part.Name, part.Service, part.Destination, part.PreviousSHA256 = "long", "", `C:\k\`+strings.Repeat("語", 200)+`.exe`, ""
+		n.push(t, part)
+		if past := n.history(t); len(past) != 1 || past[0].Components[0].Destination != part.Destination {
+			t.Errorf("the history is %+v, want the path %s", past, part.Destination)
+		}
+	})
+}
+
+// A transaction that a row cannot hold is not recorded in part: its rollback would be one in part.
+func TestATransactionThatIsTooLargeForARowIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		m, p := n.session()
+		defer p.Exit()
+		var parts []swap.Component
+		for i := range 40 {
+			part := n.stageKubelet(t, "v1.30.0", "")
+			part.Name, part.Service, part.PreviousSHA256 = fmt.Sprint("part-", i), "", ""
+			part.Destination = fmt.Sprintf(`C:\k\%d.exe`, i)
+			copied := part.Staged + fmt.Sprint(i)
+			n.place(t, copied, n.read(t, part.Staged))
+			part.Staged = copied
+			parts = append(parts, part)
+		}
+		id, err := swap.Begin(t.Context(), m, swap.Plan{Holder: "tester", Components: parts})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := swap.Follow(t.Context(), m, id, func(swap.Event) {}); err != nil {
+			t.Fatal(err)
+		}
+		var unrecorded *swap.UnrecordedError
+		if err := swap.Acknowledge(t.Context(), m.Platform, id); !errors.As(err, &unrecorded) ||
+			!strings.Contains(err.Error(), "40 components") {
+			t.Errorf("the error is %v", err)
+		}
+		if past := n.history(t); len(past) != 0 {
+			t.Errorf("the history is %+v", past)
+		}
+	})
 }
 
 // If the history cannot be written, the journal goes all the same, since the node's work must not end there, and the
