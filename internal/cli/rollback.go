@@ -61,7 +61,8 @@ func (a *app) runRollbackTo(ctx context.Context, number int, names []string) err
 		return err
 	}
 	if len(s.documents) != 1 {
-		return usagef("--to-push names a push of one node, and there are %d: choose one with -n", len(s.documents))
+		return usagef("--to-push names a push of one node, and there are %d: choose one with %s", len(s.documents),
+			nodeFlagOf(a.invoked))
 	}
 	options := push.Options{DryRun: a.global.dryRun, Depot: s.depot()}
 	to := push.Target{Number: number, Names: names, Keeper: s.keeper()}
