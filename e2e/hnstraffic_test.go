@@ -30,6 +30,9 @@ func carryServices(t *testing.T, folder string) {
 		if err := <-ended; err != nil {
 			t.Errorf("carry traffic to Services: %v", err)
 		}
+		if err := replaceRules(noRules); err != nil {
+			t.Errorf("remove the table of nftables: %v", err)
+		}
 	})
 }
 
@@ -56,6 +59,9 @@ func carry(ctx context.Context, folder string) error {
 	}
 }
 
+// noRules deletes the table, also if there is none.
+const noRules = "table ip hns\ndelete table ip hns\n"
+
 // serviceRules returns a table of nftables with a rule for each backend of each load balancer.
 func serviceRules(o hnsObjects) string {
 	var rules []string
@@ -67,7 +73,7 @@ func serviceRules(o hnsObjects) string {
 		}
 	}
 	slices.Sort(rules)
-	return "table ip hns\ndelete table ip hns\ntable ip hns {\nchain services {\ntype nat hook output priority -110;\n" +
+	return noRules + "table ip hns {\nchain services {\ntype nat hook output priority -110;\n" +
 		strings.Join(slices.Compact(rules), "") + "}\n}\n"
 }
 

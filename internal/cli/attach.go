@@ -39,7 +39,9 @@ running and removes dlv.exe from the node.
 
 A process that is stopped at a breakpoint answers no health check. Windows ends a
 process with its debugger: if the connection to the node is lost, the service ends, and
-swdt starts it again when it has reconnected. While Delve is attached, each account of
+swdt starts it again if it reconnects within ten minutes. The node may notice the loss
+40 seconds late. A service that a push or another command has stopped stays stopped.
+A Ctrl-C while Delve attaches detaches it when it has attached. While Delve is attached, each account of
 the node can control the process through Delve's port on the node's 127.0.0.1. Programs
 that were built with -ldflags "-s -w" have no names for breakpoints.`,
 		Example: examples(

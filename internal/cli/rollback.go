@@ -25,7 +25,7 @@ all of them, with the configuration that went with a binary, or those of the
 NAMEs. A file that the node keeps is taken from there; one that only the cache of
 this machine has is sent again. The hash of each is compared with that of the
 history. If one of them is kept nowhere, nothing is changed, and the error names
-what is kept. The arguments of services stay as they are.`,
+what is kept. A configuration is kept on the node alone, for one push. The arguments of services stay as they are.`,
 		Example: examples(
 			"rollback kubelet", "",
 			"rollback kubelet containerd", "both, in one transaction",
@@ -61,7 +61,8 @@ func (a *app) runRollbackTo(ctx context.Context, number int, names []string) err
 		return err
 	}
 	if len(s.documents) != 1 {
-		return usagef("--to-push names a push of one node, and there are %d: choose one with -n", len(s.documents))
+		return usagef("--to-push names a push of one node, and there are %d: choose one with %s", len(s.documents),
+			nodeFlagOf(a.invoked))
 	}
 	options := push.Options{DryRun: a.global.dryRun, Depot: s.depot()}
 	to := push.Target{Number: number, Names: names, Keeper: s.keeper()}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/config"
@@ -159,15 +160,39 @@ func (c seen) notKept(past PastComponent, history []PastPush, to Target) error {
 	if len(kept) > 0 {
 		text = "kept are " + strings.Join(kept, " and ")
 	}
-	return targetErrorf("the file of push %d (%s) is kept neither on the node nor in the cache of this machine; %s; build it "+
-		"again and push it with %s", to.Number, ui.Hash(past.SHA256), text, remedy.Command("push", c.spec.Name+"=FILE"))
+	again := "build it again and push it with " + remedy.Command("push", c.spec.Name+"=FILE")
+	if !isProgram(past.Destination) {
+		again = withoutSettings(history, to)
+	}
+	return targetErrorf("the file of push %d (%s) is kept neither on the node nor in the cache of this machine; %s; %s",
+		to.Number, ui.Hash(past.SHA256), text, again)
 }
+
+// withoutSettings returns the remedy for a configuration that is not kept: a push brings programs alone.
+func withoutSettings(history []PastPush, to Target) string {
+	words := []string{"rollback"}
+	for _, push := range history {
+		for _, c := range push.Components {
+			if push.Number == to.Number && c.brought && isProgram(c.Destination) {
+				words = append(words, c.Name)
+			}
+		}
+	}
+	const remedyAlone = "put a copy of yours in its place"
+	if len(words) == 1 {
+		return remedyAlone
+	}
+	return remedyAlone + ", or return without it: " + remedy.Command(append(words, "--to-push", strconv.Itoa(to.Number))...)
+}
+
+// isProgram reports whether a path is that of a program, and not of a configuration that went with one.
+func isProgram(path string) bool { return strings.HasSuffix(strings.ToLower(path), ".exe") }
 
 // settingsChange reports whether a file of the past push that is not a program, such as containerd's configuration,
 // differs from the present one.
 func settingsChange(wanted []PastComponent, now view) bool {
 	return slices.ContainsFunc(now.components, func(c seen) bool {
-		return !strings.HasSuffix(strings.ToLower(c.spec.Destination), ".exe") &&
+		return !isProgram(c.spec.Destination) &&
 			slices.ContainsFunc(wanted, func(p PastComponent) bool {
 				return samePath(p.Destination, c.spec.Destination) && p.SHA256 != c.state.GetSha256()
 			})

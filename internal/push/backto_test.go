@@ -3,6 +3,7 @@ package push
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,7 +12,11 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/api/v1alpha1"
+	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/node/transfer"
+	"github.com/swdt-dev/swdt/internal/platform/simulated"
+	"github.com/swdt-dev/swdt/internal/testing/nodetest"
+	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
 // pushVersion pushes a build of kubelet and of containerd.
@@ -70,6 +75,21 @@ func TestHistoryNamesWhatIsKept(t *testing.T) {
 	}
 	if all := b.history(nil, "containerd"); len(all) != 1 || all[0].Components[0].Kept != KeptPresent {
 		t.Errorf("containerd's pushes are %+v", all)
+	}
+}
+
+// A row that a disk error or an older agent has damaged is left out by the agent. Your machine would refuse the whole reply.
+func TestADamagedRowHidesNoOther(t *testing.T) {
+	n := nodetest.Start(t, "w1", simulated.Options{Preset: simulated.Minimal})
+	row := func(number int, component string) string {
+		return fmt.Sprintf(`{"number":%d,"id":"20260102-030405-%08d","result":"committed","components":[{%s}]}`+"\n", number,
+			number, component)
+	}
+	n.Put(layout.History, []byte(row(1, `"name":"a","destination":"C:\\k\\a.exe"`)+row(2, "")+
+		row(3, `"name":"a","destination":"C:\\k\\a.exe","sha256":"c180"`)+row(4, `"name":"b","destination":"C:\\k\\b.exe"`)))
+	all, err := History(t.Context(), n.Node, config.Document{}, nil, nil)
+	if err != nil || len(all) != 2 || all[0].Number != 1 || all[1].Number != 4 {
+		t.Errorf("the history is %+v, %v", all, err)
 	}
 }
 
@@ -179,35 +199,64 @@ func TestRollbackToRefusesWhatIsNoPush(t *testing.T) {
 	}
 }
 
+// pushWithConfiguration pushes containerd with a configuration.
+func (b *bench) pushWithConfiguration(version, before, after string) {
+	b.t.Helper()
+	b.source("containerd.exe", b.swap.program("containerd", version))
+	for i := range b.doc.Node.Spec.Kubernetes.Provisioners {
+		b.doc.Node.Spec.Kubernetes.Provisioners[i].Version = ""
+	}
+	w := b.work(Options{Force: true})
+	w.options.Companions = func(context.Context, map[string]string) ([]Companion, error) {
+		return []Companion{{Destination: configPath, Before: []byte(before), After: []byte(after)}}, nil
+	}
+	if _, err := w.finish(w.push(b.t.Context())); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 // The history has containerd's configuration with its binary, so both return, and the service restarts for a
 // configuration alone.
 func TestRollbackToPutsSettingsBackWithTheirProgram(t *testing.T) {
-	b := twoPrograms(t)
-	const config = `C:\Program Files\containerd\config.toml`
-	b.node.Put(config, []byte("version = 2\n"))
-	b.source("containerd.exe", b.swap.program("containerd", "1.7.12"))
-	b.doc.Node.Spec.Kubernetes.Provisioners = slices.DeleteFunc(b.doc.Node.Spec.Kubernetes.Provisioners,
-		func(p v1alpha1.Provisioner) bool { return p.Name != "containerd" })
-	exchange := func(before, after string) {
-		t.Helper()
-		w := b.work(Options{Force: true})
-		w.options.Companions = func(context.Context, map[string]string) ([]Companion, error) {
-			return []Companion{{Destination: config, Before: []byte(before), After: []byte(after)}}, nil
-		}
-		if _, err := w.finish(w.push(t.Context())); err != nil {
-			t.Fatal(err)
-		}
-	}
-	exchange("version = 2\n", "version = 3\n")
-	exchange("version = 3\n", "version = 4\n")
+	b := containerdAlone(t)
+	b.pushWithConfiguration("1.7.12", "version = 2\n", "version = 3\n")
+	b.pushWithConfiguration("1.7.12", "version = 3\n", "version = 4\n")
 
 	if _, err := b.rollbackTo(1, nil); err != nil {
 		t.Fatal(err)
 	}
 	parts := b.swap.plans[len(b.swap.plans)-1].GetComponents()
-	if got := string(b.node.Get(config)); got != "version = 3\n" || len(parts) != 2 || parts[0].GetStaged() != "" {
+	if got := string(b.node.Get(configPath)); got != "version = 3\n" || len(parts) != 2 || parts[0].GetStaged() != "" {
 		t.Errorf("the configuration is %q, by %v", got, parts)
 	}
+}
+
+// The node keeps one previous configuration, and the cache none. `swdt push` cannot bring it, so the error names the
+// binaries that went with it.
+func TestAConfigurationThatIsNotKept(t *testing.T) {
+	b := containerdAlone(t)
+	b.pushVersions(nil, "v1.29.1", "1.7.13")
+	b.pushWithConfiguration("1.7.12", "version = 2\n", "version = 3\n")
+	b.pushWithConfiguration("1.7.13", "version = 3\n", "version = 4\n")
+	b.pushWithConfiguration("1.7.12", "version = 4\n", "version = 5\n")
+
+	_, err := b.rollbackTo(2, nil)
+	const want = "put a copy of yours in its place, or return without it: `swdt rollback containerd --to-push 2`"
+	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "=FILE") {
+		t.Errorf("the error is %v, want %s", err, want)
+	}
+	if _, err := b.rollbackTo(2, nil, "containerd"); err != nil {
+		t.Errorf("the remedy: %v", err)
+	}
+}
+
+// containerdAlone returns a bench whose node file has containerd alone, with a configuration on the node.
+func containerdAlone(t *testing.T) *bench {
+	b := twoPrograms(t)
+	b.node.Put(configPath, []byte("version = 2\n"))
+	b.doc.Node.Spec.Kubernetes.Provisioners = slices.DeleteFunc(b.doc.Node.Spec.Kubernetes.Provisioners,
+		func(p v1alpha1.Provisioner) bool { return p.Name != "containerd" })
+	return b
 }
 
 func TestAPushThatTheHistoryLacksIsReported(t *testing.T) {

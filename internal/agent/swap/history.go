@@ -4,10 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/agent/internal/patience"
@@ -15,6 +18,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wait"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/layout"
+	"github.com/swdt-dev/swdt/internal/wire/winpath"
 )
 
 // Past is a transaction in the history. The history stores Past and PastComponent as JSON, which agents of other builds
@@ -57,9 +61,12 @@ const (
 	mostPast       = 200       // rows; the oldest go first
 	mostPastBytes  = 256 << 10 // of the file
 	mostParts      = 32        // components of a row
-	longestPast    = 300       // bytes of a name or path in a row
+	longestPast    = 300       // bytes of a holder or a version in a row
 	longestMessage = 1000      // bytes of a row's message
-	largestNumber  = 1 << 30
+	// longestName and longestDestination bound, in bytes, what is never shortened: another name is another file.
+	longestName        = 1 << 10
+	longestDestination = 4 << 10
+	largestNumber      = 1 << 30
 	// historyLimit bounds the wait for another session that adds a row.
 	historyLimit = 5 * time.Second
 )
@@ -67,32 +74,50 @@ const (
 // History returns the transactions in the history, and behind them those whose journal exists, oldest first. It writes
 // nothing.
 func History(ctx context.Context, files platform.Files) ([]Past, error) {
+	// The journals are read first: another session may delete one at any time, and its row is in the history before that.
+	journals, err := pastJournals(files)
+	if err != nil {
+		return nil, err
+	}
 	past, err := readHistory(ctx, files)
 	if err != nil {
 		return nil, err
 	}
-	journals, err := Transactions(files)
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range journals {
-		records, _, err := readJournal(files, t.ID)
-		switch {
-		case errors.Is(err, ErrNoTransaction): // acknowledged meanwhile
-			continue
-		case err != nil:
-			return nil, err
-		case !begun(records):
-			continue
-		}
-		row := pastOf(t.ID, records)
-		row.Journal = true
-		if at, known := indexOfPast(past, t.ID); known { // the power was cut before the journal was removed
-			past[at].Journal = true
+	for _, row := range journals {
+		if at, known := indexOfPast(past, row.ID); known {
+			// Either the power was cut before the journal was deleted, or another session has deleted it just now.
+			_, err := files.Stat(journalPath(row.ID))
+			past[at].Journal = err == nil
 			continue
 		}
 		row.Number = nextNumber(past)
 		past = append(past, row)
+	}
+	return past, nil
+}
+
+// pastJournals returns the rows of the transactions whose journal exists, without their numbers.
+func pastJournals(files platform.Files) ([]Past, error) {
+	journals, err := Transactions(files)
+	if err != nil {
+		return nil, err
+	}
+	var past []Past
+	for _, t := range journals {
+		records, _, err := readJournal(files, t.ID)
+		if errors.Is(err, ErrNoTransaction) { // acknowledged meanwhile: the history has it
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !begun(records) {
+			continue
+		}
+		if row := pastOf(t.ID, records); row.problem() == "" {
+			row.Journal = true
+			past = append(past, row)
+		}
 	}
 	return past, nil
 }
@@ -105,13 +130,16 @@ func remember(ctx context.Context, files platform.Files, id string, records []re
 	if !begun(records) {
 		return nil
 	}
+	row := pastOf(id, records)
+	if problem := row.problem(); problem != "" {
+		return fmt.Errorf("transaction %s cannot have a row: %s", id, problem)
+	}
 	lock, err := lockHistory(ctx, files)
 	if err != nil {
 		return err
 	}
 	past, err := readHistory(ctx, files)
 	if _, known := indexOfPast(past, id); err == nil && !known {
-		row := pastOf(id, records)
 		row.Number = nextNumber(past)
 		err = writeHistory(ctx, files, append(past, row))
 	}
@@ -144,14 +172,14 @@ func pastOf(id string, records []record) Past {
 	actions, versions := map[string]Action{}, map[string]string{}
 	if outcome := last.Outcome; outcome != nil {
 		row.Ended, row.Result, row.Message = last.Time, outcome.Result, cut(outcome.Message, longestMessage)
-		row.FailedComponent = cut(outcome.FailedComponent, longestPast)
+		row.FailedComponent = outcome.FailedComponent
 		for _, c := range outcome.Components {
 			actions[c.Name], versions[c.Name] = c.Action, c.Version
 		}
 	}
-	for _, c := range plan.Components[:min(len(plan.Components), mostParts)] {
+	for _, c := range plan.Components {
 		part := PastComponent{
-			Name: cut(c.Name, longestPast), Destination: cut(c.Destination, longestPast), Service: cut(c.Service, longestPast),
+			Name: c.Name, Destination: strings.ReplaceAll(c.Destination, "/", `\`), Service: c.Service,
 			Action: actions[c.Name], Brought: c.swaps(), SHA256: c.SHA256,
 			PreviousSHA256: c.PreviousSHA256, PreviousVersion: cut(c.PreviousVersion, longestPast),
 			Version: cut(versions[c.Name], longestPast),
@@ -163,6 +191,54 @@ func pastOf(id string, records []record) Past {
 	}
 	return row
 }
+
+// problem returns the reason why the history, or a reply with it, cannot have this row; "" if both can.
+func (p Past) problem() string {
+	switch {
+	case len(p.Components) > mostParts:
+		return fmt.Sprintf("it has %d components, more than %d", len(p.Components), mostParts)
+	case !isLine(p.FailedComponent):
+		return fmt.Sprintf("%.100q is no name", p.FailedComponent)
+	case len(p.Holder) > longestPast || len(p.Message) > longestMessage:
+		return "its texts are too long"
+	case !isTime(p.Begun) || !isTime(p.Ended):
+		return "it has a time before 1601"
+	}
+	for _, c := range p.Components {
+		if problem := c.problem(); problem != "" {
+			return fmt.Sprintf("component %.100q: %s", c.Name, problem)
+		}
+	}
+	return ""
+}
+
+func (c PastComponent) problem() string {
+	switch problem := winpath.Problem(c.Destination); {
+	case problem != "":
+		return fmt.Sprintf("its path is %.100q, %s", c.Destination, problem)
+	case len(c.Destination) > longestDestination:
+		return fmt.Sprintf("its path has %d bytes, more than %d", len(c.Destination), longestDestination)
+	case c.Name == "" || !isLine(c.Name) || !isLine(c.Service):
+		return fmt.Sprintf("its name, or that of its service %.100q, is empty, too long, or has control characters", c.Service)
+	case !isHash(c.SHA256) || !isHash(c.PreviousSHA256):
+		return "a hash is no SHA-256"
+	case len(c.PreviousVersion) > longestPast || len(c.Version) > longestPast:
+		return "its versions are too long"
+	}
+	return ""
+}
+
+func isLine(text string) bool {
+	return len(text) <= longestName && strings.IndexFunc(text, winpath.IsControl) < 0
+}
+
+// isHash reports whether a text is a SHA-256 in lower-case hexadecimal, or empty.
+func isHash(text string) bool {
+	return text == "" || len(text) == hex.EncodedLen(sha256.Size) && strings.Trim(text, "0123456789abcdef") == ""
+}
+
+// isTime reports whether Windows can express a time, or it is zero.
+func isTime(t time.Time) bool { return t.IsZero() || t.Year() >= 1601 }
 
 // cut shortens a text to a number of bytes, without half a character at the end.
 func cut(text string, most int) string {
@@ -211,7 +287,7 @@ func readHistory(ctx context.Context, files platform.Files) ([]Past, error) {
 	scanner.Buffer(nil, len(text)+1)
 	for scanner.Scan() {
 		var row Past
-		if json.Unmarshal(scanner.Bytes(), &row) != nil || !validID(row.ID) || len(row.Components) > mostParts {
+		if json.Unmarshal(scanner.Bytes(), &row) != nil || !validID(row.ID) || row.problem() != "" {
 			continue
 		}
 		_, known := indexOfPast(past, row.ID)

@@ -53,6 +53,9 @@ func FuzzReadJournal(f *testing.F) {
 			t.Fatalf("transactions[0].ID is %v, want %v", transactions[0].ID, id)
 		}
 		err = swap.Acknowledge(context.Background(), p, id)
+		if errors.As(err, new(*swap.UnrecordedError)) { // the history takes no damaged row, and the journal goes all the same
+			err = nil
+		}
 		_, left := p.Files.Stat(path)
 		finished := transactions[0].Outcome != nil || transactions[0].Begun.IsZero() && transactions[0].Holder == ""
 		switch {

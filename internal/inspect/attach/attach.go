@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"strconv"
@@ -22,6 +21,7 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/format/access"
+	"github.com/swdt-dev/swdt/internal/format/bounded"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/command"
 	"github.com/swdt-dev/swdt/internal/node/criproxy/streaming"
@@ -50,9 +50,11 @@ const (
 	attachLimit = 2 * time.Minute
 	// detachLimit bounds the end.
 	detachLimit = 15 * time.Second
-	returnLimit = time.Minute
-	// endLimit bounds the wait for a service whose dlv was ended.
-	endLimit = 5 * time.Second
+	// returnLimit bounds all that follows the debugging, with the reconnection. The help and the guide name it.
+	returnLimit = 10 * time.Minute
+	// endLimit bounds the wait for a service whose dlv was ended. The agent notices a lost connection after at most 40 s
+	// (pingAfter and pingTimeout in internal/agent), and gives its calls 10 s to end.
+	endLimit = time.Minute
 )
 
 // Run attaches dlv to the process of a service, and detaches it at the end. It returns after the service was seen to run,
@@ -69,8 +71,7 @@ func Run(ctx context.Context, n *node.Node, o Options, r ui.Reporter) error {
 	}
 	s := &session{Options: o, node: n, reporter: r, own: own, pid: pid, program: program}
 	err = s.debug(ctx)
-	lost := errors.As(err, new(*node.LostError))
-	return errors.Join(err, s.leave(context.WithoutCancel(ctx), lost))
+	return errors.Join(err, s.leave(context.WithoutCancel(ctx)))
 }
 
 // processesOf returns the process that the SCM has started for a service, and that of its program, which a wrapper may
@@ -110,6 +111,8 @@ type session struct {
 	pid      uint32 // the process of the program
 	program  string // dlv.exe on the node
 	address  netip.AddrPort
+	// killed is set if dlv ended, or may have ended, without a detach: Windows then ends the service.
+	killed bool
 }
 
 // ended is the end of dlv.
@@ -121,7 +124,7 @@ type ended struct {
 func (s *session) debug(ctx context.Context) error {
 	running, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
-	listening, stderr := &announcement{address: make(chan netip.AddrPort, 1)}, &tail{}
+	listening, stderr := &announcement{address: make(chan netip.AddrPort, 1)}, &bounded.Tail{Most: longestTail}
 	end := make(chan ended, 1)
 	go func() {
 		code, err := command.Run(running, s.node.Processes, &agentv1.RunCommand{Path: s.program, Args: []string{"attach",
@@ -135,9 +138,16 @@ func (s *session) debug(ctx context.Context) error {
 	select {
 	case s.address = <-listening.address:
 	case e := <-end:
+		s.killed = e.err != nil
 		return fmt.Errorf("%w; if %s does not answer, %s", e.failed(stderr), s.Service, remedy.Command("restart", s.Service))
 	case <-late.Done():
+		s.killed = true
 		return fmt.Errorf("wait for dlv to attach: %w", context.Cause(late))
+	}
+	select {
+	case <-s.Stop: // to end dlv while it attached would have ended the service
+		return s.detach(ctx, end)
+	default:
 	}
 	if err := s.Attached(s.report()); err != nil {
 		return errors.Join(err, s.detach(ctx, end))
@@ -154,7 +164,9 @@ func (s *session) debug(ctx context.Context) error {
 	case e := <-end: // a client has detached, or the connection is lost
 		stop(nil)
 		<-served
-		return e.failedUnlessDetached(stderr)
+		err = e.failedUnlessDetached(stderr)
+		s.killed = err != nil
+		return err
 	case <-s.Stop:
 	case <-ctx.Done():
 	case err = <-served:
@@ -175,7 +187,8 @@ func (s *session) dial(ctx context.Context, _ netip.AddrPort) (streaming.Conn, e
 }
 
 // detach makes dlv leave the process, and waits for its end.
-func (s *session) detach(ctx context.Context, end <-chan ended) error {
+func (s *session) detach(ctx context.Context, end <-chan ended) (failed error) {
+	defer func() { s.killed = failed != nil }()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), detachLimit)
 	defer cancel()
 	s.reporter.Step("detaching dlv from %s", s.Service)
@@ -184,39 +197,63 @@ func (s *session) detach(ctx context.Context, end <-chan ended) error {
 		err = leaveProcess(ctx, conn)
 	}
 	select {
-	case <-end:
-		return nil
+	case e := <-end:
+		return e.err
 	default:
 	}
 	if err != nil {
 		return fmt.Errorf("detach dlv from %s: %w", s.Service, err)
 	}
 	select {
-	case <-end:
-		return nil
+	case e := <-end:
+		return e.err
 	case <-ctx.Done():
 		return fmt.Errorf("wait for dlv to end after it has detached: %w", context.Cause(ctx))
 	}
 }
 
-// leave removes dlv.exe from the node, and starts the service if it has ended. After a lost connection, dlv and the
-// service may still run when the next session begins: Windows lets dlv.exe be removed once dlv has ended, and the service
-// ends with it.
-func (s *session) leave(ctx context.Context, lost bool) error {
+// leave removes dlv.exe from the node, and starts the service if it has ended with dlv. After a lost connection, dlv and
+// the service may still run when the next session begins.
+func (s *session) leave(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, returnLimit)
 	defer cancel()
-	if err := s.node.Reconnecting(ctx, s.reporter, s.remove); err != nil {
-		s.reporter.Warn("could not remove %s from the node: %v", s.program, err)
+	if !s.killed {
+		s.clean(ctx)
+		return nil
 	}
-	status, err := s.status(ctx)
-	if err == nil && lost && status.GetPid() == s.own {
-		status, err = s.awaitEnd(ctx)
-	}
-	if err != nil {
+	if _, err := s.status(ctx); err != nil { // it reconnects
 		return fmt.Errorf("look at service %s after the end of dlv: %w", s.Service, err)
+	}
+	status, err := s.awaitEnd(ctx)
+	s.clean(ctx)
+	if err != nil {
+		return err
 	}
 	if status.GetState() != agentv1.ServiceState_SERVICE_STATE_STOPPED {
 		return nil
+	}
+	return s.startAgain(ctx)
+}
+
+// clean removes dlv.exe; a failure is a warning.
+func (s *session) clean(ctx context.Context) {
+	if err := s.node.Reconnecting(ctx, s.reporter, s.remove); err != nil {
+		s.reporter.Warn("could not remove %s from the node: %v", s.program, err)
+	}
+}
+
+// startAgain starts the service, unless a push is at work, which may have stopped it.
+func (s *session) startAgain(ctx context.Context) error {
+	inspected, err := s.node.Swap.Inspect(ctx, &agentv1.InspectRequest{})
+	if err != nil {
+		return fmt.Errorf("look for an unfinished push before the start of service %s: %w", s.Service, err)
+	}
+	for _, t := range inspected.GetTransactions() {
+		if t.GetOutcome() == nil {
+			s.reporter.Warn("service %s is stopped, and transaction %s is unfinished: its end decides about the service",
+				s.Service, t.GetId())
+			return nil
+		}
 	}
 	s.reporter.Warn("service %s ended with dlv; starting it again", s.Service)
 	if _, err := s.node.Services.Start(ctx, &agentv1.StartServiceRequest{Name: s.Service}); err != nil {
@@ -234,9 +271,11 @@ func (s *session) status(ctx context.Context) (status *agentv1.ServiceStatus, er
 	return status, err
 }
 
-// awaitEnd gives the service some time to end with dlv, and returns its last state.
-func (s *session) awaitEnd(ctx context.Context) (status *agentv1.ServiceStatus, failed error) {
-	err := wait.Condition{Name: "the service to end with dlv", Interval: 50 * time.Millisecond, MaxInterval: time.Second,
+// awaitEnd waits for the service to end with dlv, and returns its state. The agent of the lost session ends dlv when it
+// notices the loss.
+func (s *session) awaitEnd(ctx context.Context) (status *agentv1.ServiceStatus, err error) {
+	var failed error
+	err = wait.Condition{Name: "the service to end with dlv", Interval: 50 * time.Millisecond, MaxInterval: time.Second,
 		Limit: endLimit,
 		Look: func(ctx context.Context) error {
 			if status, failed = s.status(ctx); failed != nil {
@@ -247,8 +286,12 @@ func (s *session) awaitEnd(ctx context.Context) (status *agentv1.ServiceStatus, 
 			}
 			return nil
 		}}.Wait(ctx)
-	if err != nil && failed != nil {
-		return nil, failed
+	switch {
+	case failed != nil:
+		return nil, fmt.Errorf("look at service %s after the end of dlv: %w", s.Service, failed)
+	case err != nil:
+		return nil, fmt.Errorf("service %s still runs as process %d, to which dlv may be attached; see %s, and end both with %s",
+			s.Service, s.own, remedy.Command("ps"), remedy.Command("restart", s.Service))
 	}
 	return status, nil
 }
@@ -267,14 +310,14 @@ func (s *session) remove(ctx context.Context) error {
 }
 
 // failed returns the error of a dlv that ended before it had attached.
-func (e ended) failed(stderr *tail) error {
+func (e ended) failed(stderr *bounded.Tail) error {
 	if e.err != nil {
 		return fmt.Errorf("run dlv on the node: %w", e.err)
 	}
-	return fmt.Errorf("dlv did not attach, and ended with exit code %d: %s", e.code, stderr)
+	return fmt.Errorf("dlv did not attach, and ended with exit code %d: %s", e.code, strings.TrimSpace(stderr.String()))
 }
 
-func (e ended) failedUnlessDetached(stderr *tail) error {
+func (e ended) failedUnlessDetached(stderr *bounded.Tail) error {
 	if e.err == nil && e.code == 0 {
 		return nil
 	}
@@ -288,7 +331,10 @@ type announcement struct {
 	found   bool
 }
 
-const mostAnnounced = 64 << 10 // bytes
+const (
+	mostAnnounced = 64 << 10 // bytes
+	longestTail   = 2000     // bytes of dlv's stderr
+)
 
 func (a *announcement) Write(data []byte) (int, error) {
 	if a.found || a.text.Len() > mostAnnounced {
@@ -307,21 +353,6 @@ func (a *announcement) Write(data []byte) (int, error) {
 	}
 	return len(data), nil
 }
-
-// tail keeps the end of dlv's stderr.
-type tail struct{ text []byte }
-
-const longestTail = 2000 // bytes
-
-func (t *tail) Write(data []byte) (int, error) {
-	t.text = append(t.text, data...)
-	t.text = t.text[max(0, len(t.text)-longestTail):]
-	return len(data), nil
-}
-
-func (t *tail) String() string { return strings.TrimSpace(string(t.text)) }
-
-var _ io.Writer = (*tail)(nil)
 
 // Report is the result of `swdt attach`.
 type Report struct {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/rpc"
@@ -13,8 +14,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/node/transfer"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
@@ -180,6 +184,115 @@ func TestALostConnectionEndsTheService(t *testing.T) {
 	}
 	if s := b.service("kubelet"); s.GetPid() == b.pid || s.GetState() != agentv1.ServiceState_SERVICE_STATE_RUNNING {
 		t.Errorf("kubelet is %v, its process was %d", s, b.pid)
+	}
+	b.expectGone()
+}
+
+// The connection may be lost while swdt detaches: then Windows ends the service, and that is no success.
+func TestALossDuringTheDetachIsAnError(t *testing.T) {
+	b := newBench(t)
+	b.attach(t.Context())
+	b.node.OnCall(func(method string) error {
+		if strings.HasSuffix(method, "/Connect") {
+			b.node.OnCall(nil)
+			b.node.Cut()
+			b.node.Settle()
+		}
+		return nil
+	})
+	close(b.stop)
+	if err := <-b.end; !errors.As(err, new(*node.LostError)) {
+		t.Errorf("the error is %v, want that of the lost connection", err)
+	}
+	if s := b.service("kubelet"); s.GetPid() == b.pid || s.GetState() != agentv1.ServiceState_SERVICE_STATE_RUNNING {
+		t.Errorf("kubelet is %v, its process was %d", s, b.pid)
+	}
+	b.expectGone()
+}
+
+// A service that an administrator or a push has stopped meanwhile stays stopped.
+func TestAServiceThatWasStoppedStaysStopped(t *testing.T) {
+	b := newBench(t)
+	b.attach(t.Context())
+	if _, err := b.node.Services.Stop(t.Context(), &agentv1.StopServiceRequest{Name: "kubelet"}); err != nil {
+		t.Fatal(err)
+	}
+	close(b.stop)
+	if err := <-b.end; err != nil {
+		t.Error(err)
+	}
+	if s := b.service("kubelet"); s.GetState() != agentv1.ServiceState_SERVICE_STATE_STOPPED {
+		t.Errorf("kubelet is %v, want it stopped", s)
+	}
+}
+
+// The agent of a lost session notices the loss up to 40 s later, and dlv and the service run until then.
+func TestTheServiceMayEndLate(t *testing.T) {
+	for name, test := range map[string]struct {
+		after time.Duration // 0: never
+		want  string
+	}{
+		"after 40 s": {40 * time.Second, ""},
+		"never": {0, "service kubelet still runs as process %d, to which dlv may be attached; see `swdt ps`, and " +
+			"end both with `swdt restart kubelet`"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				s := &session{Options: Options{Service: "kubelet"}, node: b.node.Node, reporter: b.story, own: b.pid, killed: true,
+					program: layout.Dlv(strings.Repeat("0", 64))}
+				if test.after > 0 {
+					time.AfterFunc(test.after, func() {
+						if _, err := b.node.Services.Stop(t.Context(), &agentv1.StopServiceRequest{Name: "kubelet"}); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				err := s.leave(t.Context())
+				if test.want == "" {
+					if now := b.service("kubelet"); err != nil || now.GetPid() == b.pid || now.GetPid() == 0 {
+						t.Errorf("kubelet is %v, %v; want another process than %d", now, err, b.pid)
+					}
+				} else if want := fmt.Sprintf(test.want, b.pid); err == nil || err.Error() != want {
+					t.Errorf("the error is %v, want %s", err, want)
+				}
+			})
+		})
+	}
+}
+
+// An unfinished push may have stopped the service.
+func TestAServiceInAPushIsNotStarted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.node.Put(layout.Journals+`\20260102-030405-0123abcd.jsonl`, nil)
+		if _, err := b.node.Services.Stop(t.Context(), &agentv1.StopServiceRequest{Name: "kubelet"}); err != nil {
+			t.Fatal(err)
+		}
+		s := &session{Options: Options{Service: "kubelet"}, node: b.node.Node, reporter: b.story, own: b.pid, killed: true,
+			program: layout.Dlv(strings.Repeat("0", 64))}
+		if err := s.leave(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if now := b.service("kubelet"); now.GetPid() != 0 {
+			t.Errorf("kubelet is %v, want it stopped", now)
+		}
+	})
+}
+
+// A Ctrl-C while dlv attaches detaches it as soon as it has attached: to end it before would end the service.
+func TestCtrlCWhileDlvAttaches(t *testing.T) {
+	b := newBench(t)
+	close(b.stop)
+	b.run(t.Context(), "kubelet", simulated.Binary(simulated.BinarySpec{Name: "dlv", Version: "1.27.2"}))
+	if err := <-b.end; err != nil {
+		t.Error(err)
+	}
+	if len(b.attached) != 0 {
+		t.Error("swdt reports that clients can connect")
+	}
+	if s := b.service("kubelet"); s.GetPid() != b.pid {
+		t.Errorf("kubelet is %v, want process %d", s, b.pid)
 	}
 	b.expectGone()
 }

@@ -19,6 +19,7 @@ import (
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/node/checked"
+	"github.com/swdt-dev/swdt/internal/wire/winpath"
 )
 
 // methods returns all RPCs of the contract.
@@ -190,7 +191,7 @@ func TestInvalidRepliesAreRefused(t *testing.T) {
 				t.Error("accepted")
 			case refused != nil && refused.Field != c.field:
 				t.Errorf("refused %s: %v", refused.Field, refused)
-			case refused != nil && (len(refused.Error()) > 700 || strings.ContainsFunc(refused.Error(), isControl)):
+			case refused != nil && (len(refused.Error()) > 700 || strings.ContainsFunc(refused.Error(), winpath.IsControl)):
 				t.Errorf("not fit to print: %q", refused.Error())
 			}
 		})
@@ -355,7 +356,7 @@ func FuzzReply(f *testing.F) {
 		message := newMessage(t, names[kind%uint(len(names))])
 		refused := decode(data, message)
 		if refused != nil {
-			if text := refused.Error(); len(text) > 1000 || strings.ContainsFunc(text, isControl) {
+			if text := refused.Error(); len(text) > 1000 || strings.ContainsFunc(text, winpath.IsControl) {
 				t.Errorf("not fit to print: %q", text)
 			}
 			return

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/swdt-dev/swdt/internal/wire/winpath"
 )
 
 // rule is the set of values that a field may hold.
@@ -71,7 +73,7 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"ServiceProgram.command_line":      text(longText),
 		"ServiceProgram.wrappers":          list(1<<4, line(shortText)),
 		"ServiceProgram.unknown":           text(longText),
-		"ServiceProgram.logs":              list(1<<4, line(longestPath)),
+		"ServiceProgram.logs":              list(1<<4, line(winpath.Longest)),
 		"StopServiceReply.stopped":         list(1<<12, line(shortText)),
 
 		"RegistryValue.name":       text(longText), // the name may hold any character except NUL
@@ -171,7 +173,7 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"ComponentState.leftovers":         list(1<<12, path),
 		"ComponentState.run_by":            list(1<<10, line(shortText)),
 		"ComponentState.error":             text(hugeText),
-		"Image.path":                       line(longestPath),
+		"Image.path":                       line(winpath.Longest),
 		"Image.sha256":                     optional(sha256),
 		"Image.version":                    text(longText),
 		"Image.pid":                        anything,
@@ -245,15 +247,11 @@ func line(most int) rule {
 		if problem := bounded(v); problem != "" {
 			return problem
 		}
-		if i := strings.IndexFunc(v.String(), isControl); i >= 0 {
+		if i := strings.IndexFunc(v.String(), winpath.IsControl); i >= 0 {
 			return "is " + quote(v.String()) + ", with a control character"
 		}
 		return ""
 	}}
-}
-
-func isControl(r rune) bool {
-	return r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029'
 }
 
 // word is the rule for a short name of ASCII letters, digits, spaces, dots, underscores and
@@ -288,43 +286,13 @@ var sha256 = rule{value: func(v protoreflect.Value) string {
 	return ""
 }}
 
-// longestPath is the longest path of Windows, 32767 UTF-16 units, which take at most
-// three bytes each.
-const longestPath = 3 * 32767
-
 // path is the rule for an absolute path on a drive, which identifies exactly one file.
 var path = rule{value: func(v protoreflect.Value) string {
-	s := v.String()
-	letter := len(s) >= 3 && (s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z')
-	if !letter || s[1:3] != `:\` || len(s) > longestPath {
-		return "is " + quote(s) + ", not an absolute path on a drive"
-	}
-	if s = s[3:]; s == "" {
-		return ""
-	}
-	for name := range strings.SplitSeq(s, `\`) {
-		if problem := nameProblem(name); problem != "" {
-			return "is " + quote(v.String()) + ", " + problem
-		}
+	if problem := winpath.Problem(v.String()); problem != "" {
+		return "is " + quote(v.String()) + ", " + problem
 	}
 	return ""
 }}
-
-// nameProblem returns the reason why Windows cannot have a file of this name; "" if it
-// can.
-func nameProblem(name string) string {
-	switch {
-	case name == "":
-		return "with an empty name"
-	case name == "." || name == "..":
-		return "with the name " + name
-	case strings.ContainsFunc(name, isControl):
-		return "with a control character"
-	case strings.ContainsAny(name, `/:<>"|?*`):
-		return "with a character that Windows has in no name"
-	}
-	return ""
-}
 
 func optional(of rule) rule {
 	return rule{value: func(v protoreflect.Value) string {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/swdt-dev/swdt/internal/wire/winpath"
 )
 
 // TestRulesAtTheirBounds tries each kind of rule with the last values that it accepts and the first that it refuses.
@@ -22,10 +24,10 @@ func TestRulesAtTheirBounds(t *testing.T) {
 		"token": {token, []any{"a", ".a.", "a-1_b.c"}, []any{"", ".", "...", "a b", "a/b"}},
 		"sha256": {sha256, []any{strings.Repeat("09af", 16)}, []any{"", strings.Repeat("0", 63), strings.Repeat("0", 65),
 			strings.Repeat("/", 64), strings.Repeat(":", 64), strings.Repeat("`", 64), strings.Repeat("g", 64)}},
-		"path": {path, []any{`a:\`, `Z:\`, `z:\a b\c`, `A:\...`, `C:\` + strings.Repeat("x", longestPath-3)},
+		"path": {path, []any{`a:\`, `Z:\`, `z:\a b\c`, `A:\...`, `C:\` + strings.Repeat("x", winpath.Longest-3)},
 			[]any{"", `C:`, `C:/`, `C:a`, `Cx\`, "`:\\", `{:\`, `@:\`, `[:\`, `C:\a\`, `C:\a\\b`, `C:\.`, `C:\a\..`,
 				`C:\a/b`, `C:\a:b`, `C:\a<`, `C:\a>`, `C:\a"`, `C:\a|`, `C:\a?`, `C:\a*`, "C:\\a\n",
-				`C:\` + strings.Repeat("x", longestPath-2)}},
+				`C:\` + strings.Repeat("x", winpath.Longest-2)}},
 		"optional": {optional(token), []any{"", "a"}, []any{"a b"}},
 		"between": {between(-2, 3), []any{int64(-2), int64(3), int32(-2), int32(3), uint32(3), uint64(3)},
 			[]any{int64(-3), int64(4), int32(-3), int32(4), uint32(4), uint64(4), uint64(1 << 63), true}},
