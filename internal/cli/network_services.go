@@ -124,7 +124,7 @@ func (a *app) runNetworkServices(ctx context.Context, o *networkServicesOptions)
 	}
 	report := programmed.NewReport(results)
 	if o.fix {
-		return errors.Join(failed, a.fixServices(ctx, o, s, c, report))
+		return a.fixServices(ctx, o, s, c, results)
 	}
 	if err := a.print(report, report.WriteText); err != nil {
 		return err
@@ -144,11 +144,13 @@ func (o *networkServicesOptions) lookAt(ctx context.Context, s *session) []fleet
 	})
 }
 
-// fixServices repairs what a report has found, and looks at the nodes again.
-func (a *app) fixServices(ctx context.Context, o *networkServicesOptions, s *session, c *cluster.Cluster, found programmed.Report) error {
+// fixServices repairs what a look has found, and looks again at the nodes that answered.
+func (a *app) fixServices(ctx context.Context, o *networkServicesOptions, s *session, c *cluster.Cluster,
+	results []fleet.Result[programmed.Node]) error {
+	found := programmed.NewReport(results)
 	plan := programmed.RepairReport{Repairs: programmed.Plan(found), Nodes: found.Nodes}
 	if len(plan.Repairs) == 0 || a.global.dryRun {
-		return errors.Join(a.print(plan, plan.WriteText), wrongServices(found, a.global.dryRun))
+		return errors.Join(fleet.Failures(results), a.print(plan, plan.WriteText), wrongServices(found, a.global.dryRun))
 	}
 	if !o.yes {
 		page := ui.NewPage(a.streams.Err, false)
@@ -160,15 +162,44 @@ func (a *app) fixServices(ctx context.Context, o *networkServicesOptions, s *ses
 	if err := confirm(ctx, s.options.Prompt, o.yes, question); err != nil {
 		return err
 	}
-	done, err := a.repairServices(ctx, o, c, plan.Repairs)
-	again, beginErr := a.begin()
-	if beginErr != nil {
-		return errors.Join(err, beginErr)
+	removed, removals := a.removeObjects(ctx, o, s, plan.Repairs)
+	touched, touchErr := a.touchServices(ctx, o, c, plan.Repairs, removals)
+	results = o.lookAgain(ctx, s, results)
+	report := programmed.NewReport(results)
+	after := programmed.RepairReport{Repairs: programmed.Verify(append(removals, touched...), report), Nodes: report.Nodes}
+	return errors.Join(fleet.Failures(withErrors(results, removed)), touchErr, a.print(after, after.WriteText),
+		wrongServices(report, false))
+}
+
+// lookAgain replaces the results of the nodes that answered.
+func (o *networkServicesOptions) lookAgain(ctx context.Context, s *session, before []fleet.Result[programmed.Node],
+) []fleet.Result[programmed.Node] {
+	again := map[string]fleet.Result[programmed.Node]{}
+	for _, result := range o.lookAt(ctx, s.only(func(name string) bool {
+		return slices.ContainsFunc(before, func(r fleet.Result[programmed.Node]) bool { return r.Name() == name && r.Err == nil })
+	})) {
+		again[result.Name()] = result
 	}
-	again.quiet = true
-	results := o.lookAt(ctx, again)
-	after := programmed.RepairReport{Repairs: done, Nodes: programmed.NewReport(results).Nodes}
-	return errors.Join(err, a.print(after, after.WriteText), fleet.Failures(results), wrongServices(programmed.Report{Nodes: after.Nodes}, false))
+	after := slices.Clone(before)
+	for i, result := range before {
+		if now, ok := again[result.Name()]; ok {
+			after[i] = now
+		}
+	}
+	return after
+}
+
+// withErrors returns results with the errors of the removals before: a node has one error, which is the first.
+func withErrors(results []fleet.Result[programmed.Node], removed []fleet.Result[[]programmed.Repair]) []fleet.Result[programmed.Node] {
+	results = slices.Clone(results)
+	for i := range results {
+		for _, r := range removed {
+			if r.Name() == results[i].Name() && r.Err != nil {
+				results[i].Err = r.Err
+			}
+		}
+	}
+	return results
 }
 
 // wrongServices returns the exit code for a report with findings.
@@ -179,33 +210,33 @@ func wrongServices(r programmed.Report, dryRun bool) error {
 	return nil
 }
 
-// repairServices removes the wrong objects from the nodes, and then touches the Services.
-func (a *app) repairServices(ctx context.Context, o *networkServicesOptions, c *cluster.Cluster, plan []programmed.Repair) ([]programmed.Repair,
-	error) {
-	s, err := a.begin()
-	if err != nil {
-		return nil, err
+// removeObjects removes the wrong objects from the nodes that have some. It returns all steps, with their results.
+func (a *app) removeObjects(ctx context.Context, o *networkServicesOptions, s *session, plan []programmed.Repair,
+) (results []fleet.Result[[]programmed.Repair], steps []programmed.Repair) {
+	of := map[string][]programmed.Repair{}
+	for _, name := range s.names() {
+		of[name] = programmed.RemovalsOf(plan, name)
 	}
-	s.quiet = true
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) ([]programmed.Repair, error) {
-		look := o.look
-		look.Join = doc.Node.Spec.Kubernetes.Join
-		mine := slices.DeleteFunc(slices.Clone(plan), func(p programmed.Repair) bool { return p.Node != doc.Node.Metadata.Name })
-		return programmed.Remove(ctx, n, look, mine, r)
-	})
-	done := []programmed.Repair{}
+	results = onNodes(ctx, s.only(func(name string) bool { return len(of[name]) > 0 }),
+		func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) ([]programmed.Repair, error) {
+			look := o.look
+			look.Join = doc.Node.Spec.Kubernetes.Join
+			return nil, programmed.Remove(ctx, n, look, of[doc.Node.Metadata.Name], r)
+		})
 	for _, result := range results {
-		done = append(done, result.Value...)
+		steps = append(steps, of[result.Name()]...)
 	}
-	if err := fleet.Failures(results); err != nil { // a Service is touched after all its objects were removed
-		return done, err
-	}
+	return results, steps
+}
+
+// touchServices has kube-proxy program the Services of a plan again, after objects of them were removed.
+func (a *app) touchServices(ctx context.Context, o *networkServicesOptions, c *cluster.Cluster, plan, removals []programmed.Repair,
+) ([]programmed.Repair, error) {
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
 	story := a.newStory()
 	defer story.End()
-	touched, err := programmed.Touch(ctx, c.Clientset(), o.look, plan, story.Node(""))
-	return append(done, touched...), err
+	return programmed.Touch(ctx, c.Clientset(), o.look, plan, removals, story.Node(""))
 }
 
 // askVersion checks that the API server answers, before nodes are contacted.

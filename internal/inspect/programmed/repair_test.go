@@ -45,3 +45,16 @@ func TestPlan(t *testing.T) {
 		t.Error("a node whose kube-proxy synchronizes is repaired")
 	}
 }
+
+// TestVerify checks that a touch counts as failed if a node still needs it.
+func TestVerify(t *testing.T) {
+	missing := kubeproxy.Finding{Kind: kubeproxy.Missing, Service: "shop/web", At: "10.96.0.20:80/tcp"}
+	done := touchOf("shop/web", "shop/api")
+	for i := range done {
+		done[i].Result = programmed.Repaired
+	}
+	got := programmed.Verify(done, programmed.Report{Nodes: []programmed.Node{nodeWith("win-1", true, missing)}})
+	if got[0].Result != programmed.Failed || got[0].Error == "" || got[1].Result != programmed.Repaired {
+		t.Errorf("%+v", got)
+	}
+}
