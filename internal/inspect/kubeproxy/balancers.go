@@ -39,9 +39,10 @@ func (l *comparison) balancers() (count int) {
 	return count
 }
 
-// claim returns the load balancer that is wanted at a front end. If two Services claim it with different backends, HNS can
-// only have that of one, and which of them is chance: claim reports it and returns false. The same Service may claim it
-// twice, such as by an external address that is also an ingress address: kube-proxy then makes the first one only.
+// claim returns the load balancer that is wanted at a front end. If two Services claim it for different load balancers, HNS
+// can only have that of one, and which of them is chance: claim reports it and returns false. Two Services with one ingress
+// address claim the same load balancer for its health checks. The same Service may claim a front end twice, such as by an
+// external address that is also an ingress address: kube-proxy then makes the first one only.
 func (l *comparison) claim(at Front, all []wanted) (wanted, bool) {
 	var need []wanted
 	for _, w := range all {
@@ -58,7 +59,8 @@ func (l *comparison) claim(at Front, all []wanted) (wanted, bool) {
 			services = append(services, name)
 		}
 	}
-	if len(services) == 1 {
+	differs := slices.ContainsFunc(need, func(w wanted) bool { return !w.equals(need[0]) })
+	if len(services) == 1 || !differs {
 		return need[0], true
 	}
 	for _, b := range l.fronts[at] {
@@ -71,6 +73,12 @@ func (l *comparison) claim(at Front, all []wanted) (wanted, bool) {
 	f.Remedy = "give one of the Services another address, port or node port"
 	l.add(f)
 	return wanted{}, false
+}
+
+// equals reports whether one load balancer in HNS is right for both.
+func (w wanted) equals(other wanted) bool {
+	return w.rooted == other.rooted && w.either == other.either && w.flags == other.flags &&
+		slices.Equal(w.need, other.need) && slices.Equal(w.targets, other.targets)
 }
 
 // mixed reports backends with different ports: a load balancer of HNS has one port for all.
