@@ -76,6 +76,9 @@ func RepairsOf(n Node) (all []Repair) {
 		}
 	}
 	for _, f := range n.Findings {
+		if f.MustStay() {
+			continue
+		}
 		switch f.Kind {
 		case kubeproxy.NoPorts:
 			add(f, RemoveBalancer)
