@@ -53,9 +53,9 @@ const (
 func (r Repair) key() string { return string(r.Action) + " " + r.ID + " " + r.Service }
 
 // RepairsOf returns the repairs of a node's findings, in their order, with one for each object and Service. Findings of other
-// kinds have no repair that is safe without a person. A node whose kube-proxy synchronizes, or may, has none.
+// kinds have no repair that is safe without a person. A node whose kube-proxy synchronizes, or may, or did not serve its settings, has none.
 func RepairsOf(n Node) (all []Repair) {
-	if !n.Proxy.Settled || n.Error != "" {
+	if !n.Proxy.Settled || !n.Proxy.Configured || n.Error != "" {
 		return nil
 	}
 	seen := map[string]bool{}
@@ -146,6 +146,9 @@ func Remove(ctx context.Context, n *node.Node, o Options, steps []Repair, r ui.R
 	}
 	if !now.Proxy.Settled {
 		return errors.New("kube-proxy is synchronizing, or its metrics do not say; nothing was removed: repeat the command when it is done")
+	}
+	if !now.Proxy.Configured {
+		return errors.New("kube-proxy does not serve its settings; nothing was removed: set --metrics-url")
 	}
 	wrong := map[string]bool{}
 	for _, repair := range RepairsOf(now) {

@@ -12,7 +12,7 @@ import (
 )
 
 func nodeWith(name string, settled bool, findings ...kubeproxy.Finding) programmed.Node {
-	return programmed.Node{Outcome: fleet.NewOutcome(name, fleet.OK, nil), Proxy: programmed.Proxy{Runs: true, Settled: settled},
+	return programmed.Node{Outcome: fleet.NewOutcome(name, fleet.OK, nil), Proxy: programmed.Proxy{Runs: true, Settled: settled, Configured: true},
 		Report: kubeproxy.Report{Findings: findings}}
 }
 
@@ -43,6 +43,10 @@ func TestPlan(t *testing.T) {
 	}
 	if slices.ContainsFunc(programmed.Plan(report), func(r programmed.Repair) bool { return r.Node == "win-3" }) {
 		t.Error("a node whose kube-proxy synchronizes is repaired")
+	}
+	report.Nodes[0].Proxy.Configured = false
+	if slices.ContainsFunc(programmed.Plan(report), func(r programmed.Repair) bool { return r.Node == "win-1" }) {
+		t.Error("a node whose kube-proxy does not serve its settings is repaired")
 	}
 }
 
