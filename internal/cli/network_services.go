@@ -32,24 +32,28 @@ func (a *app) networkServicesCommand() *cobra.Command {
 		Use:        "services [NAME…] [flags]",
 		Short:      "Compare the Services of the cluster with the HNS of each node",
 		SuggestFor: []string{"svc", "loadbalancers", "endpoints"},
-		Long: `Computes which load balancers and endpoints kube-proxy makes on each Windows node
-for the cluster's Services, by its version and settings, and compares them with
-those that HNS has: what is missing, left over or doubled, has other backends, flags
-or ports, or an address that another pod has now. A finding names the clients that
-notice it, the known defects of kube-proxy or Windows that have this form, and the
-remedy. Without --fix it changes nothing. NAME is a Service, with its namespace or without; without
-a NAME, objects of no Service count too.
+		Long: `Computes which load balancers and endpoints kube-proxy makes on each Windows
+node for the cluster's Services, by its version and settings, and compares them
+with those that HNS has: what is missing, left over or doubled, has other
+backends, flags or ports, or an address that another pod has now. A finding
+names the clients that notice it, the known defects of kube-proxy or Windows
+that have this form, and the remedy. Without --fix it changes nothing. NAME is a
+Service, with its namespace or without; without a NAME, objects of no Service
+count too.
 
-A difference counts if two looks one after the other have it, and the Service did
-not change meanwhile: kube-proxy needs time to program a change. The settings come
-from kube-proxy itself, which serves them beside its metrics on the node.
+A difference counts if two looks one after the other have it, and the Service
+did not change meanwhile: kube-proxy needs time to program a change. The
+settings come from kube-proxy itself, which serves them beside its metrics on
+the node.
 
---fix removes the load balancers and endpoints that are wrong, and has kube-proxy
-program the Services again whose load balancers are missing or wrong: it changes the
-annotation winProxyOptimization of the Service, and changes it back. It asks first;
---dry-run shows the steps and the connections that they break. It looks again before
-each removal and at the end, and removes nothing while kube-proxy synchronizes,
-nothing that kube-proxy did not make, and no endpoint that a load balancer names.
+--fix removes the load balancers and endpoints that are wrong, and has
+kube-proxy program the Services again whose load balancers are missing or wrong:
+it changes the annotation winProxyOptimization of the Service, and changes it
+back. It asks first; --dry-run shows the steps and the connections that they
+break. It looks again before it removes objects from a node and at the end. If
+kube-proxy synchronizes at that look, or does not serve its settings, it removes
+nothing. It removes no load balancer of no Service unless an object shows that
+kube-proxy made it, and no endpoint that a load balancer names.
 
 The exit code is 5 if a node has an error or a warning.`,
 		Example: examples(
@@ -117,6 +121,9 @@ func (a *app) runNetworkServices(ctx context.Context, o *networkServicesOptions)
 	}
 	s.quiet = true
 	o.look.Source = programmed.NewSource(c.Clientset())
+	if err := o.checkServices(ctx, a); err != nil {
+		return err
+	}
 	results := o.lookAt(ctx, s)
 	failed := fleet.Failures(results)
 	if failed != nil && len(results) == 1 && a.inText() {
@@ -133,6 +140,23 @@ func (a *app) runNetworkServices(ctx context.Context, o *networkServicesOptions)
 		return &exitError{code: exitFinding}
 	}
 	return failed
+}
+
+// checkServices returns an error if the cluster lacks a Service that a NAME names.
+func (o *networkServicesOptions) checkServices(ctx context.Context, a *app) error {
+	if len(o.look.Services) == 0 {
+		return nil
+	}
+	ctx, cancel := a.global.bounded(ctx)
+	defer cancel()
+	unknown, err := o.look.Source.Unknown(ctx, o.look.Services)
+	if err != nil {
+		return explain(ctx, err)
+	}
+	if len(unknown) > 0 {
+		return usagef("the cluster has no Service %s; `kubectl get services -A` lists them", strings.Join(unknown, ", "))
+	}
+	return nil
 }
 
 // lookAt compares all nodes of a session with the cluster.

@@ -10,8 +10,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
-// balancers compares the load balancers of all Services, and returns how many they need.
-func (l *comparison) balancers() (count int) {
+// balancers compares the load balancers of all Services, and returns how many each needs, by NAMESPACE/NAME.
+func (l *comparison) balancers() map[string]int {
+	count := map[string]int{}
 	claims := map[Front][]wanted{}
 	var order []Front
 	for _, p := range l.ports {
@@ -32,7 +33,7 @@ func (l *comparison) balancers() (count int) {
 			continue
 		}
 		if !w.either && (len(w.need) > 0 || w.rooted != nil) {
-			count++
+			count[w.service.String()]++
 		}
 		l.compare(w)
 	}
