@@ -32,24 +32,28 @@ func (a *app) networkServicesCommand() *cobra.Command {
 		Use:        "services [NAME…] [flags]",
 		Short:      "Compare the Services of the cluster with the HNS of each node",
 		SuggestFor: []string{"svc", "loadbalancers", "endpoints"},
-		Long: `Computes which load balancers and endpoints kube-proxy makes on each Windows node
-for the cluster's Services, by its version and settings, and compares them with
-those that HNS has: what is missing, left over or doubled, has other backends, flags
-or ports, or an address that another pod has now. A finding names the clients that
-notice it, the known defects of kube-proxy or Windows that have this form, and the
-remedy. Without --fix it changes nothing. NAME is a Service, with its namespace or without; without
-a NAME, objects of no Service count too.
+		Long: `Computes which load balancers and endpoints kube-proxy makes on each Windows
+node for the cluster's Services, by its version and settings, and compares them
+with those that HNS has: what is missing, left over or doubled, has other
+backends, flags or ports, or an address that another pod has now. A finding
+names the clients that notice it, the known defects of kube-proxy or Windows
+that have this form, and the remedy. Without --fix it changes nothing. NAME is a
+Service, with its namespace or without; without a NAME, objects of no Service
+count too.
 
-A difference counts if two looks one after the other have it, and the Service did
-not change meanwhile: kube-proxy needs time to program a change. The settings come
-from kube-proxy itself, which serves them beside its metrics on the node.
+A difference counts if two looks one after the other have it, and the Service
+did not change meanwhile: kube-proxy needs time to program a change. The
+settings come from kube-proxy itself, which serves them beside its metrics on
+the node.
 
---fix removes the load balancers and endpoints that are wrong, and has kube-proxy
-program the Services again whose load balancers are missing or wrong: it changes the
-annotation winProxyOptimization of the Service, and changes it back. It asks first;
---dry-run shows the steps and the connections that they break. It looks again before
-each removal and at the end, and removes nothing while kube-proxy synchronizes,
-nothing that kube-proxy did not make, and no endpoint that a load balancer names.
+--fix removes the load balancers and endpoints that are wrong, and has
+kube-proxy program the Services again whose load balancers are missing or wrong:
+it changes the annotation winProxyOptimization of the Service, and changes it
+back. It asks first; --dry-run shows the steps and the connections that they
+break. It looks again before it removes objects from a node and at the end. If
+kube-proxy synchronizes at that look, or does not serve its settings, it removes
+nothing. It removes no load balancer of no Service unless an object shows that
+kube-proxy made it, and no endpoint that a load balancer names.
 
 The exit code is 5 if a node has an error or a warning.`,
 		Example: examples(
@@ -117,6 +121,9 @@ func (a *app) runNetworkServices(ctx context.Context, o *networkServicesOptions)
 	}
 	s.quiet = true
 	o.look.Source = programmed.NewSource(c.Clientset())
+	if err := o.checkServices(ctx, a); err != nil {
+		return err
+	}
 	results := o.lookAt(ctx, s)
 	failed := fleet.Failures(results)
 	if failed != nil && len(results) == 1 && a.inText() {
@@ -124,7 +131,7 @@ func (a *app) runNetworkServices(ctx context.Context, o *networkServicesOptions)
 	}
 	report := programmed.NewReport(results)
 	if o.fix {
-		return errors.Join(failed, a.fixServices(ctx, o, s, c, report))
+		return a.fixServices(ctx, o, s, c, results)
 	}
 	if err := a.print(report, report.WriteText); err != nil {
 		return err
@@ -133,6 +140,23 @@ func (a *app) runNetworkServices(ctx context.Context, o *networkServicesOptions)
 		return &exitError{code: exitFinding}
 	}
 	return failed
+}
+
+// checkServices returns an error if the cluster lacks a Service that a NAME names.
+func (o *networkServicesOptions) checkServices(ctx context.Context, a *app) error {
+	if len(o.look.Services) == 0 {
+		return nil
+	}
+	ctx, cancel := a.global.bounded(ctx)
+	defer cancel()
+	unknown, err := o.look.Source.Unknown(ctx, o.look.Services)
+	if err != nil {
+		return explain(ctx, err)
+	}
+	if len(unknown) > 0 {
+		return usagef("the cluster has no Service %s; `kubectl get services -A` lists them", strings.Join(unknown, ", "))
+	}
+	return nil
 }
 
 // lookAt compares all nodes of a session with the cluster.
@@ -144,11 +168,13 @@ func (o *networkServicesOptions) lookAt(ctx context.Context, s *session) []fleet
 	})
 }
 
-// fixServices repairs what a report has found, and looks at the nodes again.
-func (a *app) fixServices(ctx context.Context, o *networkServicesOptions, s *session, c *cluster.Cluster, found programmed.Report) error {
+// fixServices repairs what a look has found, and looks again at the nodes that answered.
+func (a *app) fixServices(ctx context.Context, o *networkServicesOptions, s *session, c *cluster.Cluster,
+	results []fleet.Result[programmed.Node]) error {
+	found := programmed.NewReport(results)
 	plan := programmed.RepairReport{Repairs: programmed.Plan(found), Nodes: found.Nodes}
 	if len(plan.Repairs) == 0 || a.global.dryRun {
-		return errors.Join(a.print(plan, plan.WriteText), wrongServices(found, a.global.dryRun))
+		return errors.Join(fleet.Failures(results), a.print(plan, plan.WriteText), wrongServices(found, a.global.dryRun))
 	}
 	if !o.yes {
 		page := ui.NewPage(a.streams.Err, false)
@@ -160,15 +186,44 @@ func (a *app) fixServices(ctx context.Context, o *networkServicesOptions, s *ses
 	if err := confirm(ctx, s.options.Prompt, o.yes, question); err != nil {
 		return err
 	}
-	done, err := a.repairServices(ctx, o, c, plan.Repairs)
-	again, beginErr := a.begin()
-	if beginErr != nil {
-		return errors.Join(err, beginErr)
+	removed, removals := a.removeObjects(ctx, o, s, plan.Repairs)
+	touched, touchErr := a.touchServices(ctx, o, c, plan.Repairs, removals)
+	results = o.lookAgain(ctx, s, results)
+	report := programmed.NewReport(results)
+	after := programmed.RepairReport{Repairs: programmed.Verify(append(removals, touched...), report), Nodes: report.Nodes}
+	return errors.Join(fleet.Failures(withErrors(results, removed)), touchErr, a.print(after, after.WriteText),
+		wrongServices(report, false))
+}
+
+// lookAgain replaces the results of the nodes that answered.
+func (o *networkServicesOptions) lookAgain(ctx context.Context, s *session, before []fleet.Result[programmed.Node],
+) []fleet.Result[programmed.Node] {
+	again := map[string]fleet.Result[programmed.Node]{}
+	for _, result := range o.lookAt(ctx, s.only(func(name string) bool {
+		return slices.ContainsFunc(before, func(r fleet.Result[programmed.Node]) bool { return r.Name() == name && r.Err == nil })
+	})) {
+		again[result.Name()] = result
 	}
-	again.quiet = true
-	results := o.lookAt(ctx, again)
-	after := programmed.RepairReport{Repairs: done, Nodes: programmed.NewReport(results).Nodes}
-	return errors.Join(err, a.print(after, after.WriteText), fleet.Failures(results), wrongServices(programmed.Report{Nodes: after.Nodes}, false))
+	after := slices.Clone(before)
+	for i, result := range before {
+		if now, ok := again[result.Name()]; ok {
+			after[i] = now
+		}
+	}
+	return after
+}
+
+// withErrors returns results with the errors of the removals before: a node has one error, which is the first.
+func withErrors(results []fleet.Result[programmed.Node], removed []fleet.Result[[]programmed.Repair]) []fleet.Result[programmed.Node] {
+	results = slices.Clone(results)
+	for i := range results {
+		for _, r := range removed {
+			if r.Name() == results[i].Name() && r.Err != nil {
+				results[i].Err = r.Err
+			}
+		}
+	}
+	return results
 }
 
 // wrongServices returns the exit code for a report with findings.
@@ -179,33 +234,33 @@ func wrongServices(r programmed.Report, dryRun bool) error {
 	return nil
 }
 
-// repairServices removes the wrong objects from the nodes, and then touches the Services.
-func (a *app) repairServices(ctx context.Context, o *networkServicesOptions, c *cluster.Cluster, plan []programmed.Repair) ([]programmed.Repair,
-	error) {
-	s, err := a.begin()
-	if err != nil {
-		return nil, err
+// removeObjects removes the wrong objects from the nodes that have some. It returns all steps, with their results.
+func (a *app) removeObjects(ctx context.Context, o *networkServicesOptions, s *session, plan []programmed.Repair,
+) (results []fleet.Result[[]programmed.Repair], steps []programmed.Repair) {
+	of := map[string][]programmed.Repair{}
+	for _, name := range s.names() {
+		of[name] = programmed.RemovalsOf(plan, name)
 	}
-	s.quiet = true
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) ([]programmed.Repair, error) {
-		look := o.look
-		look.Join = doc.Node.Spec.Kubernetes.Join
-		mine := slices.DeleteFunc(slices.Clone(plan), func(p programmed.Repair) bool { return p.Node != doc.Node.Metadata.Name })
-		return programmed.Remove(ctx, n, look, mine, r)
-	})
-	done := []programmed.Repair{}
+	results = onNodes(ctx, s.only(func(name string) bool { return len(of[name]) > 0 }),
+		func(ctx context.Context, n *node.Node, doc config.Document, r ui.Reporter) ([]programmed.Repair, error) {
+			look := o.look
+			look.Join = doc.Node.Spec.Kubernetes.Join
+			return nil, programmed.Remove(ctx, n, look, of[doc.Node.Metadata.Name], r)
+		})
 	for _, result := range results {
-		done = append(done, result.Value...)
+		steps = append(steps, of[result.Name()]...)
 	}
-	if err := fleet.Failures(results); err != nil { // a Service is touched after all its objects were removed
-		return done, err
-	}
+	return results, steps
+}
+
+// touchServices has kube-proxy program the Services of a plan again, after objects of them were removed.
+func (a *app) touchServices(ctx context.Context, o *networkServicesOptions, c *cluster.Cluster, plan, removals []programmed.Repair,
+) ([]programmed.Repair, error) {
 	ctx, cancel := a.global.bounded(ctx)
 	defer cancel()
 	story := a.newStory()
 	defer story.End()
-	touched, err := programmed.Touch(ctx, c.Clientset(), o.look, plan, story.Node(""))
-	return append(done, touched...), err
+	return programmed.Touch(ctx, c.Clientset(), o.look, plan, removals, story.Node(""))
 }
 
 // askVersion checks that the API server answers, before nodes are contacted.

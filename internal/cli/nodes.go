@@ -31,6 +31,15 @@ func (s *session) names() (all []string) {
 	return all
 }
 
+// only returns a session with some of the nodes, by name, that reports its own progress.
+func (s *session) only(keep func(name string) bool) *session {
+	some := *s
+	some.documents = slices.DeleteFunc(slices.Clone(s.documents), func(d config.Document) bool { return !keep(d.Node.Metadata.Name) })
+	some.story = s.app.newStory()
+	some.options.Prompt = s.app.prompter(some.story)
+	return &some
+}
+
 // begin reads the node files and prepares the connections. It contacts nothing.
 func (a *app) begin() (*session, error) {
 	documents, err := a.documents()

@@ -10,8 +10,9 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
-// balancers compares the load balancers of all Services, and returns how many they need.
-func (l *comparison) balancers() (count int) {
+// balancers compares the load balancers of all Services, and returns how many each needs, by NAMESPACE/NAME.
+func (l *comparison) balancers() map[string]int {
+	count := map[string]int{}
 	claims := map[Front][]wanted{}
 	var order []Front
 	for _, p := range l.ports {
@@ -32,16 +33,17 @@ func (l *comparison) balancers() (count int) {
 			continue
 		}
 		if !w.either && (len(w.need) > 0 || w.rooted != nil) {
-			count++
+			count[w.service.String()]++
 		}
 		l.compare(w)
 	}
 	return count
 }
 
-// claim returns the load balancer that is wanted at a front end. If two Services claim it with different backends, HNS can
-// only have that of one, and which of them is chance: claim reports it and returns false. The same Service may claim it
-// twice, such as by an external address that is also an ingress address: kube-proxy then makes the first one only.
+// claim returns the load balancer that is wanted at a front end. If two Services claim it for different load balancers, HNS
+// can only have that of one, and which of them is chance: claim reports it and returns false. Two Services with one ingress
+// address claim the same load balancer for its health checks. The same Service may claim a front end twice, such as by an
+// external address that is also an ingress address: kube-proxy then makes the first one only.
 func (l *comparison) claim(at Front, all []wanted) (wanted, bool) {
 	var need []wanted
 	for _, w := range all {
@@ -58,7 +60,8 @@ func (l *comparison) claim(at Front, all []wanted) (wanted, bool) {
 			services = append(services, name)
 		}
 	}
-	if len(services) == 1 {
+	differs := slices.ContainsFunc(need, func(w wanted) bool { return !w.equals(need[0]) })
+	if len(services) == 1 || !differs {
 		return need[0], true
 	}
 	for _, b := range l.fronts[at] {
@@ -71,6 +74,12 @@ func (l *comparison) claim(at Front, all []wanted) (wanted, bool) {
 	f.Remedy = "give one of the Services another address, port or node port"
 	l.add(f)
 	return wanted{}, false
+}
+
+// equals reports whether one load balancer in HNS is right for both.
+func (w wanted) equals(other wanted) bool {
+	return w.rooted == other.rooted && w.either == other.either && w.flags == other.flags &&
+		slices.Equal(w.need, other.need) && slices.Equal(w.targets, other.targets)
 }
 
 // mixed reports backends with different ports: a load balancer of HNS has one port for all.

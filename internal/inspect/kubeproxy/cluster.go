@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -64,7 +65,9 @@ func NewCluster(o Objects) *Cluster {
 	c.addPods(o.Pods)
 	backends := c.backends(o.Slices)
 	for _, s := range o.Services {
-		c.addService(s, backends)
+		if isWatched(s) {
+			c.addService(s, backends)
+		}
 	}
 	slices.SortFunc(c.ports, func(a, b *servicePort) int {
 		return cmp.Or(strings.Compare(a.service.String(), b.service.String()), cmp.Compare(a.external, b.external),
@@ -89,6 +92,17 @@ func (c *Cluster) addPods(all []*corev1.Pod) {
 	}
 }
 
+// isWatched reports whether kube-proxy watches a Service or an EndpointSlice: it leaves those of another proxy out, and those
+// of headless Services (kubernetes v1.36.3, cmd/kube-proxy/app/server.go, the label selector of its informers).
+func isWatched(o metav1.Object) bool {
+	for _, label := range []string{"service.kubernetes.io/service-proxy-name", corev1.IsHeadlessService} {
+		if _, ok := o.GetLabels()[label]; ok {
+			return false
+		}
+	}
+	return true
+}
+
 // portKey names a port of a Service as EndpointSlices do.
 type portKey struct {
 	service  types.NamespacedName
@@ -108,7 +122,7 @@ func (c *Cluster) backends(all []*discoveryv1.EndpointSlice) map[portKey][]backe
 	for _, slice := range all {
 		name := slice.Labels[discoveryv1.LabelServiceName]
 		family := corev1.IPFamily(slice.AddressType)
-		if name == "" || family != corev1.IPv4Protocol && family != corev1.IPv6Protocol {
+		if !isWatched(slice) || name == "" || family != corev1.IPv4Protocol && family != corev1.IPv6Protocol {
 			continue
 		}
 		for _, e := range slice.Endpoints {

@@ -15,6 +15,17 @@ type Report struct {
 	Remote    int       `json:"remote"`
 	Findings  []Finding `json:"findings"` // the worst first, at most 1000
 	Omitted   int       `json:"omitted"`  // findings beyond these
+	wantedOf  map[string]int
+}
+
+// WantedBy returns the number of load balancers that some Services need, which are chosen by NAMESPACE/NAME.
+func (r Report) WantedBy(chosen func(service string) bool) (count int) {
+	for service, wanted := range r.wantedOf {
+		if chosen(service) {
+			count += wanted
+		}
+	}
+	return count
 }
 
 // maxFindings bounds the findings of a node, whose HNS may return any objects.
@@ -40,7 +51,8 @@ func (c *Cluster) Compare(s Settings, state hns.State) Report {
 		return r
 	}
 	l := comparison{Cluster: c, node: n, seen: map[string]bool{}}
-	r.Wanted = l.balancers()
+	r.wantedOf = l.balancers()
+	r.Wanted = r.WantedBy(func(string) bool { return true })
 	l.orphans()
 	l.remotes()
 	l.lostPods()

@@ -2,6 +2,7 @@ package kubeproxy_test
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -116,6 +117,26 @@ func TestSoundNodes(t *testing.T) {
 			w.balance("203.0.113.9", 80, dsr, viaExternal, local)
 			check := w.balance("203.0.113.9", 30999, 0, viaHealthCheck, root)
 			check["PortMappings"].([]any)[0].(object)["InternalPort"] = 30999
+		},
+		"Services and slices that kube-proxy does not watch": func(w *world, _, _ string) {
+			w.serve("meshed", "10.96.1.1", both).Labels = map[string]string{"service.kubernetes.io/service-proxy-name": "mesh"}
+			w.serve("other", "10.96.1.2", nil)
+			w.slice("other", discoveryv1.AddressTypeIPv4, 8080, both)
+			w.Slices[len(w.Slices)-1].Labels["service.kubernetes.io/headless"] = ""
+		},
+		"health checks of two Services with one ingress address": func(w *world, local, remote string) {
+			w.settings.ForwardHealthCheckVIP, w.settings.RootEndpoint, w.settings.HealthzPort = true, "cbr0", 10256
+			root := w.local("10.244.1.2")
+			w.endpoints[root]["Name"] = "cbr0"
+			for i, name := range []string{"first", "second"} {
+				ip, port := "10.96.1."+strconv.Itoa(i+1), int32(30081+i)
+				w.serve(name, ip, both, loadBalanced("203.0.113.9", port, 0)).Spec.Ports[0].Port = int32(80 + i)
+				w.balance(ip, 80+i, dsr, 0, local, remote)
+				w.balance("", int(port), 0, viaNodePort, local, remote)
+				w.balance("203.0.113.9", 80+i, 0, viaExternal, local, remote)
+			}
+			check := w.balance("203.0.113.9", 10256, 0, viaHealthCheck, root)
+			check["PortMappings"].([]any)[0].(object)["InternalPort"] = 10256
 		},
 		"session affinity": func(w *world, local, remote string) {
 			w.serve("sticky", "10.96.1.1", both).Spec.SessionAffinity = corev1.ServiceAffinityClientIP

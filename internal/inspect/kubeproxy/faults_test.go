@@ -132,6 +132,14 @@ func plantedDefects() []planted {
 		{name: "a load balancer of another program", source: "hcsshim hcnloadbalancer.go: AddLoadBalancer has several front ends", plant: func(w *world) {
 			w.balance("10.0.0.9", 443, 0, 1, local)
 		}, want: []brief{{kubeproxy.Foreign, "", ""}}},
+		{name: "a load balancer without endpoints", source: "hcsshim hcnloadbalancer.go: AddLoadBalancer takes none", plant: func(w *world) {
+			w.balance("10.0.0.9", 443, 0, 0)
+		}, want: []brief{{kubeproxy.Foreign, "", ""}}},
+		{name: "an administrator's load balancer on kube-proxy's network", source: "microsoft/SDN Kubernetes/windows/hns.psm1: New-HnsLoadBalancer",
+			plant: func(w *world) { w.balance("169.254.169.254", 80, 0, 0, local) }, want: []brief{{kubeproxy.Foreign, "", ""}}},
+		{name: "the node port of a Service that is gone, with pods of this node", source: "k/k#137530",
+			plant: func(w *world) { w.balance("", 30099, 0, viaNodePort, local) },
+			want:  []brief{{kubeproxy.Stale, "", "node port 30099/tcp (IPv4)"}}, defect: "137530"},
 	}
 }
 
@@ -203,6 +211,21 @@ func TestHostileNode(t *testing.T) {
 		text := f.What + f.Evidence + f.ID + f.At + strings.Join(f.Dead, "")
 		if strings.ContainsAny(text, "\x1b\x07") || len(text) > 2000 {
 			t.Fatalf("%d bytes: %.200q", len(text), text)
+		}
+	}
+}
+
+// TestPortlessOnAnotherNetworkStays checks that a load balancer without ports is reported, and not removed if one of its
+// endpoints is of another network.
+func TestPortlessOnAnotherNetworkStays(t *testing.T) {
+	for name, kept := range map[string]bool{"elsewhere": true, networkID: false} {
+		w := sound()
+		id := w.local("10.244.1.9")
+		w.endpoints[id]["HostComputeNetwork"] = name
+		w.balancers["broken"] = object{"ID": "BROKEN", "FrontendVIPs": []string{"10.96.7.7"}, "HostComputeEndpoints": []string{id}}
+		r := w.compare(t)
+		if len(r.Findings) != 1 || r.Findings[0].Kind != kubeproxy.NoPorts || r.Findings[0].MustStay() != kept {
+			t.Errorf("network %s: %+v", name, r.Findings)
 		}
 	}
 }

@@ -85,7 +85,11 @@ type Finding struct {
 	DeadCount  int      `json:"deadCount"`
 	Affected   string   `json:"affected"` // the clients that notice it
 	Defects    []Defect `json:"defects"`  // known ones that have this form
+	mustStay   bool
 }
+
+// MustStay reports whether another program made the object, so that a repair must not remove it.
+func (f Finding) MustStay() bool { return f.mustStay }
 
 // Key identifies the difference: two looks that find the same have the same key.
 func (f Finding) Key() string {

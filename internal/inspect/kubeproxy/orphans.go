@@ -19,14 +19,18 @@ func (l *comparison) orphans() {
 			f := newFinding(NoPorts, finding.Error, "a load balancer has no port").of(loadBalancer, b.ID)
 			f.Affected = "all clients on this node, if kube-proxy ends each time that it lists the load balancers"
 			f.Remedy = removeOnly
+			if f.mustStay = !l.onNetwork(b); f.mustStay {
+				f.Remedy = "find the program that made it, and have it remove the load balancer: its endpoints are of another network"
+			}
 			l.add(f)
 			continue
 		}
 		at, ok := FrontOf(*b)
 		if !ok || !l.made(b) {
-			f := newFinding(Foreign, finding.Info, "a load balancer was not made by kube-proxy").of(loadBalancer, b.ID)
+			f := newFinding(Foreign, finding.Info, "nothing shows that kube-proxy made a load balancer of no Service").of(loadBalancer, b.ID)
 			f.Evidence = shown(strings.Join(b.VIPs, ", "))
-			f.Remedy = "kube-proxy removes it when it starts; run the program that made it on another node, or find out which it is"
+			f.Remedy = "`swdt network services --fix` leaves it; kube-proxy removes it when it starts: find the program that made it, and run it on " +
+				"another node"
 			l.add(f)
 			continue
 		}
@@ -47,13 +51,25 @@ func (l *comparison) orphans() {
 	}
 }
 
-// made reports whether kube-proxy can have made a load balancer: all its endpoints are of kube-proxy's network or gone, and
-// its protocol and flags are such as kube-proxy uses.
+// made reports whether an object shows that kube-proxy made a load balancer: a remote endpoint of kube-proxy's among its
+// endpoints, an endpoint that is gone, or the flags of a node port. Other programs also make load balancers on kube-proxy's
+// network, so that its endpoints are of this network is not enough.
 func (l *comparison) made(b *hns.LoadBalancer) bool {
 	p := b.Ports[0]
-	if p.Internally || !slices.Contains([]string{"tcp", "udp", "sctp"}, p.Protocol) {
+	if p.Internally || !slices.Contains([]string{"tcp", "udp", "sctp"}, p.Protocol) || !l.onNetwork(b) {
 		return false
 	}
+	if len(b.VIPs) == 0 && p.LocalRouted && p.ExternalVIP && len(b.Endpoints) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(b.Endpoints, func(id string) bool {
+		e, exists := l.endpoints[id]
+		return !exists || slices.ContainsFunc(e.Addresses, func(a hns.Address) bool { return ofProxy(*e, parseAddr(a.IP)) })
+	})
+}
+
+// onNetwork reports whether all endpoints of a load balancer are of kube-proxy's network, or gone.
+func (l *comparison) onNetwork(b *hns.LoadBalancer) bool {
 	return !slices.ContainsFunc(b.Endpoints, func(id string) bool {
 		e, exists := l.endpoints[id]
 		return exists && e.Network != l.network

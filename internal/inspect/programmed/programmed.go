@@ -107,6 +107,7 @@ func noProxy() kubeproxy.Finding {
 type view struct {
 	*Snapshot
 	kubeproxy.Report
+	count, endpoints int // the number of the chosen Services, and that of their backends
 }
 
 // once lists the cluster's objects, and then those of HNS. A Service that changes between both shows as a difference.
@@ -123,13 +124,25 @@ func (l *looker) once(ctx context.Context, p *proxy) (view, error) {
 	p.settings.NodeIP = snapshot.nodes[p.settings.Node]
 	report := snapshot.cluster.Compare(p.settings, state)
 	report.Findings = slices.DeleteFunc(report.Findings, func(f kubeproxy.Finding) bool { return !l.selects(f) })
-	return view{Snapshot: snapshot, Report: report}, nil
+	v := view{Snapshot: snapshot, Report: report}
+	v.Wanted = report.WantedBy(l.chosen)
+	for _, service := range snapshot.services {
+		if l.chosen(service) {
+			v.count++
+			v.endpoints += snapshot.backends[service]
+		}
+	}
+	return v, nil
 }
 
 // selects reports whether a finding is about one of the chosen Services.
 func (l *looker) selects(f kubeproxy.Finding) bool {
-	return len(l.Services) == 0 || slices.ContainsFunc(l.Services, func(name string) bool { return isNamed(f.Service, name) }) ||
-		f.Kind == kubeproxy.NoNetwork
+	return l.chosen(f.Service) || f.Kind == kubeproxy.NoNetwork
+}
+
+// chosen reports whether a Service is one of the chosen ones.
+func (l *looker) chosen(service string) bool {
+	return len(l.Services) == 0 || slices.ContainsFunc(l.Services, func(name string) bool { return isNamed(service, name) })
 }
 
 // since divides the findings of a look: those that the look before had, too, of a Service that did not change meanwhile, and
@@ -169,7 +182,7 @@ func (l *looker) settle(ctx context.Context) (p proxy, err error) {
 // finish sets the result of the last look.
 func (n *Node) finish(p proxy, v view, confirmed, open []kubeproxy.Finding) {
 	n.Proxy, n.Report = p.Proxy, v.Report
-	n.Services, n.Backends = v.Services, v.Backends
+	n.Services, n.Backends = v.count, v.endpoints
 	n.Findings = append([]kubeproxy.Finding{}, confirmed...)
 	for _, f := range open {
 		if len(n.Pending) < maxPending && !slices.Contains(n.Pending, f.Service) && f.Service != "" {
@@ -180,7 +193,7 @@ func (n *Node) finish(p proxy, v view, confirmed, open []kubeproxy.Finding) {
 	if p.hasMetrics && !p.Settled && n.Looks > 1 {
 		n.Findings = slices.Insert(n.Findings, 0, kubeproxy.OfNode(kubeproxy.Syncing,
 			"wait, and look again; if it lasts, read `swdt logs kube-proxy`: kube-proxy waits for HNS, which may hang", "",
-			"kube-proxy has not finished a synchronization for longer than --wait-timeout, so the differences below may vanish"))
+			"kube-proxy has not finished a synchronization for longer than swdt waits, so the differences below may vanish"))
 	}
 }
 

@@ -3,22 +3,14 @@ package programmed
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/inspect/kubeproxy"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/ui"
-	"github.com/swdt-dev/swdt/internal/wait"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
@@ -42,7 +34,8 @@ type Repair struct {
 	At      string         `json:"at"`
 	ID      string         `json:"id"` // of the HNS object
 	Breaks  string         `json:"breaks"`
-	// Result is wouldRepair, repaired, gone if the object was no longer wrong, or failed.
+	// Result is wouldRepair, repaired, gone if the object was no longer wrong, skipped if the step was not taken since
+	// another one failed or swdt was interrupted, or failed.
 	Result string `json:"result"`
 	Error  string `json:"error"`
 }
@@ -52,6 +45,7 @@ const (
 	WouldRepair = "wouldRepair"
 	Repaired    = "repaired"
 	Gone        = "gone"
+	Skipped     = "skipped"
 	Failed      = "failed"
 )
 
@@ -59,9 +53,9 @@ const (
 func (r Repair) key() string { return string(r.Action) + " " + r.ID + " " + r.Service }
 
 // RepairsOf returns the repairs of a node's findings, in their order, with one for each object and Service. Findings of other
-// kinds have no repair that is safe without a person. A node whose kube-proxy synchronizes, or may, has none.
+// kinds have no repair that is safe without a person. A node whose kube-proxy synchronizes, or may, or did not serve its settings, has none.
 func RepairsOf(n Node) (all []Repair) {
-	if !n.Proxy.Settled || n.Error != "" {
+	if !n.Proxy.Settled || !n.Proxy.Configured || n.Error != "" {
 		return nil
 	}
 	seen := map[string]bool{}
@@ -82,6 +76,9 @@ func RepairsOf(n Node) (all []Repair) {
 		}
 	}
 	for _, f := range n.Findings {
+		if f.MustStay() {
+			continue
+		}
 		switch f.Kind {
 		case kubeproxy.NoPorts:
 			add(f, RemoveBalancer)
@@ -131,118 +128,78 @@ func Plan(r Report) []Repair {
 	return all
 }
 
-// Remove removes the wrong objects of a plan from a node. It looks first, and removes only what is still wrong: time has
-// passed since the plan was made.
-func Remove(ctx context.Context, n *node.Node, o Options, plan []Repair, r ui.Reporter) ([]Repair, error) {
-	plan = slices.DeleteFunc(slices.Clone(plan), func(p Repair) bool { return p.Action == TouchService })
-	if len(plan) == 0 {
-		return nil, nil
+// RemovalsOf returns the steps of a plan that remove objects from a node, as steps that were not taken.
+func RemovalsOf(plan []Repair, node string) []Repair {
+	mine := slices.DeleteFunc(slices.Clone(plan), func(p Repair) bool { return p.Action == TouchService || p.Node != node })
+	for i := range mine {
+		mine[i].Result = Skipped
 	}
+	return mine
+}
+
+// Remove takes the steps that RemovalsOf returns. It looks first, and removes only what is still wrong: time has passed since
+// the plan was made. It sets the results of the steps; those after an error stay skipped.
+func Remove(ctx context.Context, n *node.Node, o Options, steps []Repair, r ui.Reporter) error {
 	now, err := Look(ctx, n, o, r)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if !now.Proxy.Settled {
-		return nil, errors.New("kube-proxy is synchronizing, or its metrics do not say; nothing was removed: repeat the command when it is done")
+		return errors.New("kube-proxy is synchronizing, or its metrics do not say; nothing was removed: repeat the command when it is done")
+	}
+	if !now.Proxy.Configured {
+		return errors.New("kube-proxy does not serve its settings; nothing was removed: set --metrics-url")
 	}
 	wrong := map[string]bool{}
 	for _, repair := range RepairsOf(now) {
 		wrong[repair.key()] = true
 	}
-	var done []error
-	for i, p := range plan {
+	var failed []error
+	for i, p := range steps {
+		if ctx.Err() != nil {
+			return errors.Join(append(failed, context.Cause(ctx))...)
+		}
 		if !wrong[p.key()] {
-			plan[i].Result = Gone
+			steps[i].Result = Gone
 			continue
 		}
 		r.Step("removing %s", p.ID)
-		kind := agentv1.ComputeKind_COMPUTE_KIND_LOADBALANCERS
-		if p.Action == RemoveEndpoint {
-			kind = agentv1.ComputeKind_COMPUTE_KIND_ENDPOINTS
-		}
-		_, err := n.Compute.Remove(ctx, &agentv1.ComputeRequest{Kind: kind, Id: p.ID})
+		err := removeObject(ctx, n, p)
 		switch {
 		case errors.Is(err, fault.ErrNotExist):
-			plan[i].Result = Gone
+			steps[i].Result = Gone
 		case err != nil:
-			plan[i].Result, plan[i].Error = Failed, err.Error()
-			done = append(done, err)
+			steps[i].Result, steps[i].Error = Failed, err.Error()
+			failed = append(failed, err)
 		default:
-			plan[i].Result = Repaired
+			steps[i].Result = Repaired
 		}
 	}
-	return plan, errors.Join(done...)
+	return errors.Join(failed...)
 }
 
-// annotation is the one of Services whose change makes kube-proxy program a Service again (pkg/proxy/winkernel/proxier.go,
-// newServiceInfo): only "disabled" differs from all other values.
-const annotation = "winProxyOptimization"
-
-// Touch makes kube-proxy program the Services of a plan again: it changes their annotation, waits until kube-proxy has seen
-// it, and changes it back. A Service that is gone is skipped.
-func Touch(ctx context.Context, client kubernetes.Interface, o Options, plan []Repair, r ui.Reporter) ([]Repair, error) {
-	plan = slices.DeleteFunc(slices.Clone(plan), func(p Repair) bool { return p.Action != TouchService })
-	before := make([]*string, len(plan))
-	var failed []error
-	note := func(i int, err error) {
-		switch {
-		case apierrors.IsNotFound(err):
-			plan[i].Result = Gone
-		case err != nil:
-			plan[i].Result, plan[i].Error = Failed, err.Error()
-			failed = append(failed, fmt.Errorf("touch Service %s: %w", plan[i].Service, err))
-		default:
-			plan[i].Result = Repaired
-		}
+func removeObject(ctx context.Context, n *node.Node, p Repair) error {
+	kind := agentv1.ComputeKind_COMPUTE_KIND_LOADBALANCERS
+	if p.Action == RemoveEndpoint {
+		kind = agentv1.ComputeKind_COMPUTE_KIND_ENDPOINTS
 	}
-	for i, p := range plan {
-		r.Step("touching Service %s", p.Service)
-		value, err := change(ctx, client, p.Service)
-		before[i] = value
-		note(i, err)
-	}
-	if len(plan) == 0 {
-		return plan, nil
-	}
-	// The annotations are changed back also after Ctrl-C.
-	waited := wait.For(ctx, o.Settle)
-	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.Wait)
-	defer cancel()
-	for i, p := range plan {
-		if p.Result == Repaired {
-			note(i, annotate(back, client, p.Service, before[i]))
-		}
-	}
-	if waited != nil {
-		failed = append(failed, context.Cause(ctx))
-	}
-	return plan, errors.Join(failed...)
-}
-
-// change changes the annotation so that kube-proxy sees another value, and returns the former one.
-func change(ctx context.Context, client kubernetes.Interface, service string) (former *string, err error) {
-	namespace, name, _ := strings.Cut(service, "/")
-	object, err := client.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	other := "disabled"
-	if value, ok := object.Annotations[annotation]; ok {
-		former = &value
-		if strings.EqualFold(value, other) {
-			other = "enabled"
-		}
-	}
-	return former, annotate(ctx, client, service, &other)
-}
-
-// annotate sets the annotation; nil removes it.
-func annotate(ctx context.Context, client kubernetes.Interface, service string, value *string) error {
-	namespace, name, _ := strings.Cut(service, "/")
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]*string{annotation: value}}})
-	if err != nil {
-		return err
-	}
-	_, err = client.CoreV1().Services(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "swdt"})
+	_, err := n.Compute.Remove(ctx, &agentv1.ComputeRequest{Kind: kind, Id: p.ID})
 	return err
+}
+
+// Verify returns the steps with the results that a look after them shows: a Service was touched without effect if a node
+// still needs the touch.
+func Verify(steps []Repair, after Report) []Repair {
+	needed := map[string]bool{}
+	for _, p := range Plan(after) {
+		needed[p.key()] = true
+	}
+	steps = slices.Clone(steps)
+	for i, p := range steps {
+		if p.Action == TouchService && p.Result == Repaired && needed[p.key()] {
+			steps[i].Result = Failed
+			steps[i].Error = "kube-proxy has not programmed the Service; repeat with an --interval longer than its minSyncPeriod"
+		}
+	}
+	return steps
 }

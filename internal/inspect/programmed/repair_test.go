@@ -12,7 +12,7 @@ import (
 )
 
 func nodeWith(name string, settled bool, findings ...kubeproxy.Finding) programmed.Node {
-	return programmed.Node{Outcome: fleet.NewOutcome(name, fleet.OK, nil), Proxy: programmed.Proxy{Runs: true, Settled: settled},
+	return programmed.Node{Outcome: fleet.NewOutcome(name, fleet.OK, nil), Proxy: programmed.Proxy{Runs: true, Settled: settled, Configured: true},
 		Report: kubeproxy.Report{Findings: findings}}
 }
 
@@ -43,5 +43,22 @@ func TestPlan(t *testing.T) {
 	}
 	if slices.ContainsFunc(programmed.Plan(report), func(r programmed.Repair) bool { return r.Node == "win-3" }) {
 		t.Error("a node whose kube-proxy synchronizes is repaired")
+	}
+	report.Nodes[0].Proxy.Configured = false
+	if slices.ContainsFunc(programmed.Plan(report), func(r programmed.Repair) bool { return r.Node == "win-1" }) {
+		t.Error("a node whose kube-proxy does not serve its settings is repaired")
+	}
+}
+
+// TestVerify checks that a touch counts as failed if a node still needs it.
+func TestVerify(t *testing.T) {
+	missing := kubeproxy.Finding{Kind: kubeproxy.Missing, Service: "shop/web", At: "10.96.0.20:80/tcp"}
+	done := touchOf("shop/web", "shop/api")
+	for i := range done {
+		done[i].Result = programmed.Repaired
+	}
+	got := programmed.Verify(done, programmed.Report{Nodes: []programmed.Node{nodeWith("win-1", true, missing)}})
+	if got[0].Result != programmed.Failed || got[0].Error == "" || got[1].Result != programmed.Repaired {
+		t.Errorf("%+v", got)
 	}
 }

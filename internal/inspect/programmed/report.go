@@ -56,8 +56,8 @@ func (r RepairReport) WriteText(p *ui.Page) error {
 type Node struct {
 	fleet.Outcome
 	Proxy    Proxy `json:"proxy"`
-	Services int   `json:"services"` // of the cluster
-	Backends int   `json:"backends"` // of all Services
+	Services int   `json:"services"` // of the cluster, or the chosen ones
+	Backends int   `json:"backends"` // of these Services
 	kubeproxy.Report
 	// Pending are Services whose differences were not there at two looks one after the other; PendingCount is the number of
 	// these differences.

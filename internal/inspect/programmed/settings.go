@@ -28,6 +28,8 @@ type Proxy struct {
 	DSR     bool   `json:"dsr"`
 	// Settled reports whether it has programmed all changes that it knows of; false if its metrics cannot be read.
 	Settled bool `json:"settled"`
+	// Configured reports whether kube-proxy served its settings itself. A repair needs that.
+	Configured bool `json:"configured"`
 	// Failures has the numbers of its failures by kind, from Kubernetes 1.37 on.
 	Failures map[string]float64 `json:"failures"`
 }
@@ -40,7 +42,7 @@ type proxy struct {
 }
 
 // proxy asks for the node's kube-proxy. Its own answer (configz) is the truth about its settings; without one, its command
-// line is.
+// line is, if it names no configuration file.
 func (l *looker) proxy(ctx context.Context) (p proxy, err error) {
 	p.Failures = map[string]float64{}
 	list, err := l.node.Processes.List(ctx, &agentv1.ListProcessesRequest{})
@@ -64,11 +66,26 @@ func (l *looker) proxy(ctx context.Context) (p proxy, err error) {
 			return p, err
 		}
 	}
+	if err := p.known(process.GetCommandLine()); err != nil {
+		return p, err
+	}
 	if p.settings.Node == "" {
 		p.settings.Node = l.name
 	}
 	p.Version, p.Network, p.DSR = p.settings.Version, p.settings.Network, p.settings.DSR
 	return p, nil
+}
+
+// known returns an error if settings that decide what kube-proxy programs are unknown: a comparison would invent findings.
+func (p proxy) known(commandLine string) error {
+	const remedy = "set --metrics-url to the address at which kube-proxy serves /metrics and /configz on the node"
+	switch {
+	case !p.Configured && commandline.Flag(commandLine, "config") != "":
+		return errors.New("read the settings of kube-proxy: it does not serve /configz, and they are in its configuration file; " + remedy)
+	case p.settings.Network == "":
+		return errors.New("read the settings of kube-proxy: the name of its HNS network is unknown; " + remedy)
+	}
+	return nil
 }
 
 func fromCommandLine(line string) kubeproxy.Settings {
@@ -180,6 +197,7 @@ func (l *looker) askConfiguration(ctx context.Context, p *proxy) error {
 	if err != nil || json.Unmarshal(body, &c) != nil || c.Config.Winkernel == nil {
 		return err
 	}
+	p.Configured = true
 	w, s := c.Config.Winkernel, &p.settings
 	s.Network, s.SourceVIP, s.DSR = w.NetworkName, w.SourceVIP, w.EnableDSR
 	s.RootEndpoint, s.ForwardHealthCheckVIP = w.RootHNSEndpointName, w.ForwardHealthCheckVIP

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,8 +31,10 @@ func NewSource(client kubernetes.Interface) *Source { return &Source{client: cli
 
 // Snapshot has the objects of a cluster at one moment.
 type Snapshot struct {
-	Services int
-	Backends int // endpoints of all EndpointSlices
+	// services has the names of all Services, as NAMESPACE/NAME, and backends the number of endpoints in the EndpointSlices of
+	// each.
+	services []string
+	backends map[string]int
 	cluster  *kubeproxy.Cluster
 	begun    time.Time
 	// versions has the versions of each Service and of its EndpointSlices, by NAMESPACE/NAME.
@@ -54,9 +57,23 @@ func (s *Source) since(ctx context.Context, moment time.Time) (*Snapshot, error)
 	return latest, nil
 }
 
+// Unknown returns the names, with or without a namespace, of which the cluster has no Service.
+func (s *Source) Unknown(ctx context.Context, names []string) (unknown []string, err error) {
+	snapshot, err := s.since(ctx, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(snapshot.services, func(service string) bool { return isNamed(service, name) }) {
+			unknown = append(unknown, name)
+		}
+	}
+	return unknown, nil
+}
+
 // list lists the objects. Pods come last: a backend that left its EndpointSlice has lost its pod by then.
 func (s *Source) list(ctx context.Context) (*Snapshot, error) {
-	found := &Snapshot{begun: time.Now(), versions: map[string]string{}, nodes: map[string]netip.Addr{}}
+	found := &Snapshot{begun: time.Now(), versions: map[string]string{}, backends: map[string]int{}, nodes: map[string]netip.Addr{}}
 	objects := kubeproxy.Objects{Pods: []*corev1.Pod{}}
 	err := cluster.Pages(ctx, s.client.CoreV1().Nodes().List, func(page *corev1.NodeList) {
 		for _, n := range page.Items {
@@ -70,6 +87,7 @@ func (s *Source) list(ctx context.Context) (*Snapshot, error) {
 		for i := range page.Items {
 			service := &page.Items[i]
 			objects.Services = append(objects.Services, service)
+			found.services = append(found.services, service.Namespace+"/"+service.Name)
 			found.note(service.Namespace, service.Name, service.ResourceVersion)
 		}
 	})
@@ -80,7 +98,7 @@ func (s *Source) list(ctx context.Context) (*Snapshot, error) {
 		for i := range page.Items {
 			slice := &page.Items[i]
 			objects.Slices = append(objects.Slices, slice)
-			found.Backends += len(slice.Endpoints)
+			found.backends[slice.Namespace+"/"+slice.Labels[discoveryv1.LabelServiceName]] += len(slice.Endpoints)
 			found.note(slice.Namespace, slice.Labels[discoveryv1.LabelServiceName], slice.ResourceVersion)
 		}
 	})
@@ -95,7 +113,7 @@ func (s *Source) list(ctx context.Context) (*Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the cluster's pods: %w", err)
 	}
-	found.Services, found.cluster = len(objects.Services), kubeproxy.NewCluster(objects)
+	found.cluster = kubeproxy.NewCluster(objects)
 	return found, nil
 }
 
