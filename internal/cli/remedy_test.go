@@ -263,6 +263,7 @@ func stdoutByHand() map[string]string {
 	return map[string]string{
 		"results.go": "has the printer, and makes the Page", "push_watch.go": "records", "status_watch.go": "records",
 		"ps.go":             "records, and the live screen",
+		"paged.go":          "the pager",
 		"fleet_rollouts.go": "records, and the live screen",
 		"stats_watch.go":    "records, CSV, and the live screen", "capture_run.go": "packets",
 		"cri_proxy.go": programs, "exec.go": programs, "shell.go": programs, "hcs_inside.go": programs,
