@@ -24,16 +24,24 @@ const greeting = `{"QMP": {"version": {"qemu": {"micro": 22, "minor": 2, "major"
 	`"capabilities": ["oob"]}}` + "\r\n"
 
 // server answers each command by a function; nil: it closes the connection. It sends what
-// the function returns as it is, with $ID for the command's id.
+// the function returns as it is, with $ID for the command's id. As QEMU's socket does, it takes the next command
+// although the client has not read the last reply.
 func server(t *testing.T, answer func(command string, arguments map[string]any) string) net.Conn {
 	t.Helper()
 	ours, theirs := net.Pipe()
 	t.Cleanup(func() { _ = ours.Close() })
+	replies := make(chan string, 100)
 	go func() {
 		defer theirs.Close()
-		if _, err := io.WriteString(theirs, greeting); err != nil {
-			return
+		for reply := range replies {
+			if _, err := io.WriteString(theirs, reply); err != nil {
+				return
+			}
 		}
+	}()
+	go func() {
+		defer close(replies)
+		replies <- greeting
 		lines := bufio.NewScanner(theirs)
 		for lines.Scan() {
 			var request struct {
@@ -51,9 +59,7 @@ func server(t *testing.T, answer func(command string, arguments map[string]any) 
 			if reply == "" {
 				return
 			}
-			if _, err := io.WriteString(theirs, strings.ReplaceAll(reply, "$ID", fmt.Sprint(request.ID))); err != nil {
-				return
-			}
+			replies <- strings.ReplaceAll(reply, "$ID", fmt.Sprint(request.ID))
 		}
 	}()
 	return ours
