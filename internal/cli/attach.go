@@ -41,9 +41,10 @@ A process that is stopped at a breakpoint answers no health check. Windows ends 
 process with its debugger: if the connection to the node is lost, the service ends, and
 swdt starts it again if it reconnects within ten minutes. The node may notice the loss
 40 seconds late. A service that a push or another command has stopped stays stopped.
-A Ctrl-C while Delve attaches detaches it when it has attached. While Delve is attached, each account of
-the node can control the process through Delve's port on the node's 127.0.0.1. Programs
-that were built with -ldflags "-s -w" have no names for breakpoints.`,
+A Ctrl-C while Delve attaches detaches it when it has attached. While Delve is
+attached, each account of the node can control the process through Delve's port on the
+node's 127.0.0.1. Programs that were built with -ldflags "-s -w" have no names for
+breakpoints.`,
 		Example: examples(
 			"attach kubelet --dlv dlv.exe", "",
 			"attach containerd --dlv dlv.exe --local-port 2345", "the same port each time",

@@ -54,7 +54,7 @@ func (a *app) runHistory(ctx context.Context, names []string) error {
 	if failed != nil && len(results) == 1 && a.inText() {
 		return failed
 	}
-	report := push.NewHistoryReport(results)
+	report := push.NewHistoryReport(results, names)
 	if err := a.print(report, report.WriteText); err != nil {
 		return err
 	}

@@ -89,10 +89,12 @@ func withFiles(documents []config.Document, files []pushedFile) ([]config.Docume
 	return changed, open, nil
 }
 
-// withComponents returns the documents with a component of each name for the nodes that no file has, whose services
-// lead to the binaries.
+// withComponents returns the documents with a component of each name for the nodes that no file has, and for those whose
+// file names no binaries, as that of a node that joined: their services lead to the binaries.
 func withComponents(documents []config.Document, names []string) ([]config.Document, unplaced) {
-	return withNames(documents, names, func(d config.Document) bool { return !d.OfFile() })
+	return withNames(documents, names, func(d config.Document) bool {
+		return !d.OfFile() || len(d.Node.Spec.Kubernetes.Provisioners) == 0
+	})
 }
 
 // withServices returns the documents with a component of each name, also if the file of a node lacks it.

@@ -22,6 +22,7 @@ type HistoryReport struct {
 	Nodes []NodeHistory `json:"nodes"`
 
 	results []fleet.Result[[]PastPush]
+	names   []string
 }
 
 // NodeHistory has the pushes of one node, oldest first.
@@ -249,9 +250,10 @@ func kept(sha256 string, now *agentv1.ComponentState, keeper Keeper) Kept {
 	return KeptNowhere
 }
 
-// NewHistoryReport returns the report of the histories of nodes.
-func NewHistoryReport(results []fleet.Result[[]PastPush]) HistoryReport {
-	report := HistoryReport{Nodes: []NodeHistory{}, results: results}
+// NewHistoryReport returns the report of the histories of nodes, which are about the named components; all if names is
+// empty.
+func NewHistoryReport(results []fleet.Result[[]PastPush], names []string) HistoryReport {
+	report := HistoryReport{Nodes: []NodeHistory{}, results: results, names: names}
 	for _, result := range results {
 		report.Nodes = append(report.Nodes, NodeHistory{result.Outcome(), append([]PastPush{}, result.Value...)})
 	}
@@ -270,8 +272,12 @@ func HistoryColumns(wide bool) []string {
 
 // WriteText writes a line for each component of each push. A wide page has more columns.
 func (r HistoryReport) WriteText(p *ui.Page) error {
+	nothing := "no pushes yet"
+	if len(r.names) > 0 {
+		nothing = "no push of " + strings.Join(r.names, " or ")
+	}
 	return fleet.WriteListings(p, r.results, func(all []PastPush) ui.Listing {
-		t := ui.Listing{Nothing: "no pushes yet", Header: HistoryColumns(p.Wide)}
+		t := ui.Listing{Nothing: nothing, Header: HistoryColumns(p.Wide)}
 		for _, push := range all {
 			for _, c := range push.Components {
 				t.Rows = append(t.Rows, push.row(c, p.Wide))

@@ -51,7 +51,7 @@ func (k Kind) Words() string {
 		Target: "a load balancer leads to another port", Flags: "a load balancer has other flags than kube-proxy sets",
 		SourceVIP: "a load balancer has another source address", Conflict: "two Services claim one address and port",
 		MixedPorts: "the backends of a Service have different ports", Unready: "kube-proxy uses pods that are not ready",
-		NoPorts: "a load balancer has no port", Foreign: "a load balancer was not made by kube-proxy",
+		NoPorts: "a load balancer has no port", Foreign: "nothing shows that kube-proxy made a load balancer",
 		StaleRemote: "a remote endpoint has an address that no Service uses",
 		RemoteTwin:  "a remote endpoint has the address of a pod of this node", LostPod: "a pod of this node has no endpoint in HNS",
 		Provider: "a remote endpoint leads to another node", NoNetwork: "HNS lacks the network of kube-proxy",
