@@ -43,5 +43,9 @@ func TestFilesThatOthersMayChangeAreHashedAnew(t *testing.T) {
 			t.Errorf("%s: got is %v, want %v", text, got, hex.EncodeToString(sum[:]))
 		}
 		cache.Learn(path, got, int64(len(text)), when)
+		cache.LearnVersion(path, "v1.0.0")
+		if version, known := cache.Version(path); known {
+			t.Errorf("%s: the version %s is believed", text, version)
+		}
 	}
 }
