@@ -1,19 +1,26 @@
 package cli
 
 import (
+	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
 	"github.com/swdt-dev/swdt/internal/cluster/lint"
+	"github.com/swdt-dev/swdt/internal/config"
+	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 type lintOptions struct {
 	files         []string
 	failOn        string
+	fix           bool
+	dryRun        bool
 	templates     []string
 	assumeWindows bool
 
@@ -28,7 +35,7 @@ func (a *app) lintCommand() *cobra.Command {
 		Long: `Reads manifests and holds the pods for Windows in them against rules: fields
 that the API server rejects for Windows, fields that Windows ignores or reads in
 another way, pods that are not placed on Windows nodes or cannot start there.
-It contacts nothing and changes nothing.
+It contacts nothing, and changes nothing without --fix.
 
 It reads YAML and JSON: files, folders, and stdin for the output of kustomize or
 helm. Pods are for Windows if spec.os.name, a nodeSelector, an affinity, a
@@ -37,10 +44,16 @@ RuntimeClass of the manifests, windowsOptions or the name of an image shows it.
 A comment "# swdt-lint:ignore RULE: REASON" above a field ignores findings about
 it and what is below it; the annotation swdt.dev/lint-ignore, with the same
 text, those about its object. A document that is no YAML is a finding too. The
-exit code is 5 if a finding is as severe as --fail-on or worse.`,
+exit code is 5 if a finding is as severe as --fail-on or worse.
+
+--fix changes the files where one change alone is right: it removes fields that
+Windows rejects or ignores, and adds the selector and the system of pods for
+Windows. All other bytes of a file stay, so do comments. With --dry-run, it shows
+the changes. The text of stdin goes to stdout.`,
 		Example: examples(
 			"lint ./manifests", "a folder, as in CI",
 			"lint -f web.yaml -o wide", "with the source of each fact",
+			"lint ./manifests --fix --dry-run", "the changes, as a diff",
 			"lint - --assume-windows", "stdin, as from helm template",
 			"lint ./manifests -o sarif > lint.sarif", "also github and junit",
 		),
@@ -53,6 +66,8 @@ exit code is 5 if a finding is as severe as --fail-on or worse.`,
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&o.files, "filename", "f", nil, "`file or folder` to read, several times for several; - for stdin")
+	flags.BoolVar(&o.fix, "fix", false, "change the files where one change alone is right")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "with --fix: show the changes as a diff, and change no file")
 	flags.BoolVar(&o.assumeWindows, "assume-windows", false, "pods are for Windows if the manifests do not show for which system they are")
 	flags.StringSliceVar(&o.templates, "pod-template", nil, "`KIND=PATH` of another kind that holds a pod's template, such as Rollout=spec.template")
 	flags.StringVar(&o.failOn, "fail-on", string(finding.Error),
@@ -70,6 +85,12 @@ func (o *lintOptions) complete() error {
 	if !slices.Contains(failOns(), o.failOn) {
 		return usagef("--fail-on %s: use %s", o.failOn, strings.Join(failOns(), ", "))
 	}
+	switch {
+	case o.dryRun && !o.fix:
+		return usagef("--dry-run shows what --fix changes: add --fix")
+	case o.fix && slices.Contains(o.files, config.Stdin) && len(o.files) > 1:
+		return usagef("--fix writes the text of stdin to stdout: name no files beside -")
+	}
 	o.paths = map[string]string{}
 	for _, one := range o.templates {
 		kind, path, ok := strings.Cut(one, "=")
@@ -81,19 +102,35 @@ func (o *lintOptions) complete() error {
 	return nil
 }
 
+// fixesStdin reports whether the text of stdin is fixed, and written to stdout.
+func (o *lintOptions) fixesStdin() bool {
+	return o.fix && !o.dryRun && slices.Contains(o.files, config.Stdin)
+}
+
 func (a *app) runLint(o *lintOptions) error {
 	if err := o.complete(); err != nil {
 		return err
+	}
+	if o.fixesStdin() && !a.inText() {
+		return usagef("--fix writes the text of stdin to stdout: leave -o out")
 	}
 	r := &lint.Reader{Paths: o.paths}
 	if err := a.readTexts(r, o.files, ""); err != nil {
 		return err
 	}
-	report := r.Check(lint.Options{AssumeWindows: o.assumeWindows})
+	options := lint.Options{AssumeWindows: o.assumeWindows}
+	if o.fix {
+		r.Fix(options)
+	}
+	report := r.Check(options)
+	report.DryRun = o.dryRun
 	if report.Texts == 0 {
 		return usagef("%s: there are no files .yaml, .yml or .json", strings.Join(o.files, ", "))
 	}
-	if err := a.printLint(report); err != nil {
+	if err := a.writeFixed(o, r); err != nil {
+		return err
+	}
+	if err := a.printLint(o, report); err != nil {
 		return err
 	}
 	switch {
@@ -105,7 +142,33 @@ func (a *app) runLint(o *lintOptions) error {
 	return nil
 }
 
-func (a *app) printLint(report lint.Report) error {
+// writeFixed writes the texts that were fixed to their files, that of stdin to stdout, or what was changed.
+func (a *app) writeFixed(o *lintOptions, r *lint.Reader) error {
+	for _, t := range r.Texts() {
+		var err error
+		switch {
+		case !o.fix:
+		case o.dryRun && a.inText():
+			_, err = a.page().Write(diff.Diff(t.File, t.Before, t.File, t.After))
+		case o.dryRun:
+		case o.fixesStdin():
+			_, err = a.streams.Out.Write(t.After)
+		case t.Changed():
+			if err = localfile.Edit(filepath.FromSlash(t.File), t.Before, t.After); err != nil {
+				err = fmt.Errorf("change %s: %w", t.File, err)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) printLint(o *lintOptions, report lint.Report) error {
+	if o.fixesStdin() { // stdout has the text
+		return report.WriteText(a.pageTo(a.streams.Err))
+	}
 	if slices.Contains(lintFormats(), a.format()) {
 		return report.Write(a.streams.Out, a.format())
 	}

@@ -3,9 +3,11 @@
 package localfile
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -49,6 +51,40 @@ func Replace(path string, content []byte) error {
 // function writes, as Replace does. If the function fails, the file stays unchanged. If the disk is full, the error is a
 // *FullError.
 func ReplaceBy(path string, write func(io.Writer) error) error {
+	return replaceBy(path, Private, write)
+}
+
+// ErrChanged reports that a file has another content than expected.
+var ErrChanged = errors.New("the file was changed in the meantime")
+
+// Edit replaces the content of a file that people keep, and keeps its mode. A link stays, and its target is edited. If the
+// file has another content than before, and not yet the wanted one, the error is ErrChanged.
+func Edit(path string, before, after []byte) error {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	now, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	switch {
+	case bytes.Equal(now, after):
+		return nil
+	case !bytes.Equal(now, before):
+		return ErrChanged
+	}
+	return replaceBy(path, info.Mode().Perm(), func(w io.Writer) error {
+		_, err := w.Write(after)
+		return err
+	})
+}
+
+func replaceBy(path string, mode fs.FileMode, write func(io.Writer) error) error {
 	beside, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
 	if err != nil {
 		return asFull(filepath.Dir(path), err)
@@ -56,6 +92,9 @@ func ReplaceBy(path string, write func(io.Writer) error) error {
 	err = write(beside)
 	if closeErr := beside.Close(); err == nil {
 		err = closeErr
+	}
+	if err == nil && mode != Private {
+		err = os.Chmod(beside.Name(), mode)
 	}
 	if err == nil {
 		err = os.Rename(beside.Name(), path)

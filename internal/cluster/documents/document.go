@@ -3,8 +3,10 @@ package documents
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -20,13 +22,26 @@ type Broken struct {
 // mostBroken bounds the documents of a text that are no YAML: the text after them is not read.
 const mostBroken = 10
 
-// Each calls visit with the value of each document of a text, YAML or JSON, in which aliases are replaced by their
-// values. cut reports that some values were left out, as in Expanded. A document that is no YAML is handed to broken, and
-// the next one is read.
-func Each(text []byte, visit func(n *yaml.Node, cut bool), broken func(Broken)) {
-	line, found := 0, 0
+// Document is a document of a text.
+type Document struct {
+	Value *yaml.Node // without aliases: their values are in their place
+	Cut   bool       // some values were left out, as in Expanded
+	// Begin and End are the offsets of the part of the text that has the document, from --- to the next one.
+	Begin, End int
+}
+
+// Each calls visit with each document of a text, YAML or JSON. A document that is no YAML is handed to broken, and the
+// next one is read.
+func Each(text []byte, visit func(Document), broken func(Broken)) {
+	line, found, at := 0, 0, 0
 	for part := range parts(text) {
-		if !eachOf(part, line, visit) {
+		d := Document{Begin: at, End: at + len(part)}
+		at = d.End
+		visited := func(n *yaml.Node, cut bool) {
+			d.Value, d.Cut = n, cut
+			visit(d)
+		}
+		if !eachOf(part, line, visited) {
 			broken(Broken{Line: line + blankLines(part) + 1, Text: part, Err: errorOf(part, line)})
 			if found++; found == mostBroken {
 				return
@@ -38,7 +53,8 @@ func Each(text []byte, visit func(n *yaml.Node, cut bool), broken func(Broken)) 
 
 // eachOf visits the documents of a part of a text that lies below some lines, and reports whether all are YAML.
 func eachOf(part []byte, lines int, visit func(n *yaml.Node, cut bool)) bool {
-	decoder := yaml.NewDecoder(bytes.NewReader(part))
+	// With the line ends of Windows, the parser takes the comment above a key for one below the key before it.
+	decoder := yaml.NewDecoder(bytes.NewReader(bytes.ReplaceAll(part, []byte("\r\n"), []byte("\n"))))
 	for {
 		var document yaml.Node
 		err := decoder.Decode(&document)
@@ -104,15 +120,22 @@ func isMarker(line []byte) bool {
 	return ok && (len(rest) == 0 || bytes.ContainsRune([]byte(" \t\r\n"), rune(rest[0])))
 }
 
+// Item is an object of a list.
+type Item struct {
+	Value *yaml.Node
+	Path  []string // to it: items, and [N] for an item; empty: it is the document itself
+}
+
 // Items returns the objects of a List, of a PodList and the like, or the object itself.
-func Items(n *yaml.Node) []*yaml.Node {
+func Items(n *yaml.Node) []Item { return itemsBelow(n, nil) }
+
+func itemsBelow(n *yaml.Node, at []string) (all []Item) {
 	items := Child(n, "items")
 	if kind := Text(n, "kind"); items == nil || !strings.HasSuffix(kind, "List") {
-		return []*yaml.Node{n}
+		return []Item{{n, at}}
 	}
-	var all []*yaml.Node
-	for _, item := range items.Content {
-		all = append(all, Items(item)...)
+	for i, item := range items.Content {
+		all = append(all, itemsBelow(item, append(slices.Clip(at), "items", fmt.Sprintf("[%d]", i)))...)
 	}
 	return all
 }

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/swdt-dev/swdt/internal/cluster/documents"
 )
 
@@ -83,7 +81,8 @@ func TestABrokenDocumentHidesNoOther(t *testing.T) {
 
 // seen returns the first key of each document with its line.
 func seen(text []byte) (all []string) {
-	documents.Each(text, func(n *yaml.Node, _ bool) {
+	documents.Each(text, func(d documents.Document) {
+		n := d.Value
 		all = append(all, fmt.Sprintf("%s at %d", n.Content[0].Value, n.Content[0].Line))
 	}, func(b documents.Broken) {
 		all = append(all, fmt.Sprintf("broken at %d", b.Line))
@@ -111,7 +110,7 @@ func TestTheSumOfAFolderIsBounded(t *testing.T) {
 func TestDepthIsBounded(t *testing.T) {
 	for depth, want := range map[int]bool{50: false, 5_000: true} {
 		cut := false
-		documents.Each([]byte(strings.Repeat("[", depth)+"1"+strings.Repeat("]", depth)), func(_ *yaml.Node, is bool) { cut = is },
+		documents.Each([]byte(strings.Repeat("[", depth)+"1"+strings.Repeat("]", depth)), func(d documents.Document) { cut = d.Cut },
 			func(b documents.Broken) { t.Error(b.Err) })
 		if cut != want {
 			t.Errorf("depth %d: %t", depth, cut)

@@ -27,6 +27,10 @@ type Finding struct {
 	Field  string `json:"field"`  // such as spec.template.spec.hostNetwork
 	// Ignored is the reason why the manifest's author ignores the finding; "": it counts.
 	Ignored string `json:"ignored"`
+	// Fixable reports that Fix changes the manifest so that the finding is gone.
+	Fixable bool `json:"fixable"`
+
+	repair repair
 }
 
 // Options are how manifests are read.
@@ -40,6 +44,17 @@ const mostFindings = 10_000
 
 // Check holds all objects that were read against all rules.
 func (r *Reader) Check(o Options) Report {
+	reading := r.read()
+	report := reading.report(reading.check(o))
+	for i, f := range report.Findings {
+		report.Findings[i].Fixable = f.Fixable && !r.unfixable[nameOf(f)]
+	}
+	report.Texts, report.Fixed = len(r.texts), append([]Fixed{}, r.fixed...)
+	return report
+}
+
+// check holds the objects against all rules.
+func (r *reading) check(o Options) checking {
 	rules, known := Rules(), map[string]bool{}
 	for _, rule := range rules {
 		known[rule.ID] = true
@@ -62,7 +77,7 @@ func (r *Reader) Check(o Options) Report {
 			c.check(one, rule)
 		}
 	}
-	return r.report(c)
+	return c
 }
 
 // checking is one run of the rules.
@@ -94,10 +109,12 @@ func (c *checking) add(o *object, rule Rule, s seen) {
 		return
 	}
 	named, value := o.find(s.at)
+	repair := repairOf(o, rule, s)
 	c.found = append(c.found, Finding{
 		Rule: rule.ID, Effect: cmp.Or(s.effect, rule.Effect), Since: rule.Since, Source: rule.Source,
 		Finding: finding.New(evidenceOf(s.at, value), "%s", s.what).As(cmp.Or(s.severity, rule.Severity)).Remedied("%s", cmp.Or(s.remedy, rule.Remedy)),
 		File:    o.file, Line: named.Line, Column: named.Column, Object: o.String(), Field: s.at.String(), Ignored: o.ignored(rule.ID, s.at),
+		Fixable: repair.object != nil, repair: repair,
 	})
 }
 

@@ -21,6 +21,7 @@ import (
 type object struct {
 	file                  string
 	node                  *yaml.Node
+	in                    part
 	group                 string // of its apiVersion; "": the core group
 	kind, name, namespace string
 	template              path     // of its pods
@@ -30,6 +31,13 @@ type object struct {
 	badIgnores            []badIgnore
 	duplicates            []path // keys that are there before, in the same mapping
 	wrong                 error  // why the API server cannot read its pods
+}
+
+// part is the place of an object: a part of a text that has one document, and the path in it.
+type part struct {
+	text       int // its index
+	begin, end int // offsets
+	path       path
 }
 
 // String returns the kind with the name, such as "DaemonSet kube-system/csi-smb-node-win".

@@ -19,7 +19,11 @@ func WritePage(w io.Writer) error {
 	}
 	for _, r := range rules {
 		fmt.Fprintf(&page, "\n## %s\n\nExpects: %s.\n\nOtherwise: %s\n\n", r.ID, r.Title, r.Means)
-		fmt.Fprintf(&page, "Remedy: %s.\n\n", strings.TrimSuffix(r.Remedy, "."))
+		byFix := ""
+		if r.fix != nil {
+			byFix = " `--fix` does it."
+		}
+		fmt.Fprintf(&page, "Remedy: %s.%s\n\n", strings.TrimSuffix(r.Remedy, "."), byFix)
 		fmt.Fprintf(&page, "Found:\n\n```yaml\n%s```\n\nNot found:\n\n```yaml\n%s```\n\n", shown(r.Bad), shown(r.Good))
 		since := ""
 		if r.Since != "" {

@@ -12,15 +12,32 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster/documents"
 )
 
-// Reader collects objects out of texts.
+// Reader collects texts, fixes them and holds them against the rules.
 type Reader struct {
 	// Paths are fields of other kinds that hold the template of pods, by kind, such as Rollout: spec.template.
 	Paths map[string]string
 
+	texts   []text
+	skipped []Unread // files that are no text
+	fixed   []Fixed
+	// unfixable are the fixes that the form of the texts does not allow.
+	unfixable map[failedFix]bool
+}
+
+// text is a text with manifests.
+type text struct {
+	name     string // of its file
+	content  []byte
+	template bool   // Helm's
+	before   []byte // what Fix has changed; nil: nothing
+}
+
+// reading is what was read of all texts.
+type reading struct {
+	paths   map[string]string
 	objects []*object
 	broken  []broken
 	unread  []Unread
-	texts   int
 }
 
 // broken is a document that is no YAML, and no template.
@@ -41,41 +58,58 @@ type Unread struct {
 func (r *Reader) Folder(folder fs.FS, prefix string) error {
 	return documents.Folder(folder, documents.Files{
 		Wanted:  documents.IsManifest,
-		Read:    func(name string, content []byte) { r.read(prefix+name, content, isTemplate(name, content)) },
-		Skipped: func(name, why string) { r.skip(prefix+name, 0, why) },
+		Read:    func(name string, content []byte) { r.add(prefix+name, content, isTemplate(name, content)) },
+		Skipped: func(name, why string) { r.skipped = append(r.skipped, Unread{File: prefix + name, Why: why}) },
 	})
 }
 
 // File reads a file of any name.
-func (r *Reader) File(name string, content []byte) { r.read(name, content, isTemplate(name, content)) }
+func (r *Reader) File(name string, content []byte) { r.add(name, content, isTemplate(name, content)) }
 
 // Stream reads a text that has no name, such as the output of kustomize or helm. shown stands for its file.
-func (r *Reader) Stream(shown string, content []byte) { r.read(shown, content, false) }
+func (r *Reader) Stream(shown string, content []byte) { r.add(shown, content, false) }
+
+func (r *Reader) add(name string, content []byte, template bool) {
+	r.texts = append(r.texts, text{name: name, content: content, template: template})
+}
 
 // isTemplate reports whether a file is a template of Helm, which is no YAML before helm has rendered it.
 func isTemplate(name string, content []byte) bool {
 	return bytes.Contains(content, []byte("{{")) && strings.Contains("/"+strings.ReplaceAll(name, `\`, "/"), "/templates/")
 }
 
-func (r *Reader) read(name string, content []byte, template bool) {
-	r.texts++
-	if template {
-		r.skip(name, 0, "is a template: render it first, with helm template")
+// read reads the objects of all texts.
+func (r *Reader) read() *reading {
+	all := &reading{paths: r.Paths}
+	for _, u := range r.skipped {
+		all.skip(u.File, u.Line, u.Why)
+	}
+	for i, t := range r.texts {
+		all.text(i, t)
+	}
+	return all
+}
+
+// text reads a text with its index.
+func (r *reading) text(index int, t text) {
+	if t.template {
+		r.skip(t.name, 0, "is a template: render it first, with helm template")
 		return
 	}
-	documents.Each(content, func(n *yaml.Node, cut bool) {
-		if cut {
-			r.skip(name, n.Line, fmt.Sprintf("has values below %d others, or aliases that lead into themselves or stand for more than %d values: these were not read",
+	braces := bytes.Contains(t.content, []byte("{{"))
+	documents.Each(t.content, func(d documents.Document) {
+		if d.Cut {
+			r.skip(t.name, d.Value.Line, fmt.Sprintf("has values below %d others, or aliases that lead into themselves or stand for more than %d values: these were not read",
 				documents.Deepest, documents.MostAliased))
 		}
-		for _, item := range documents.Items(n) {
-			r.object(name, item, bytes.Contains(content, []byte("{{")))
+		for _, item := range documents.Items(d.Value) {
+			r.object(t.name, item.Value, part{index, d.Begin, d.End, item.Path}, braces)
 		}
-	}, func(b documents.Broken) { r.addBroken(name, b) })
+	}, func(b documents.Broken) { r.addBroken(t.name, b) })
 }
 
 // addBroken records a document that is no YAML. It is a mistake, unless it may be a template, or JSON for another program.
-func (r *Reader) addBroken(file string, b documents.Broken) {
+func (r *reading) addBroken(file string, b documents.Broken) {
 	isOther := strings.EqualFold(paths.Ext(file), ".json") && !bytes.Contains(b.Text, []byte("apiVersion"))
 	if isOther || bytes.Contains(b.Text, []byte("{{")) {
 		r.skip(file, b.Line, fmt.Sprintf("is not YAML: %v", b.Err))
@@ -86,13 +120,13 @@ func (r *Reader) addBroken(file string, b documents.Broken) {
 
 // object reads one object. A document without a kind is none of Kubernetes' own, and is left out. braces reports that the
 // file has {{, so that it may be a template which YAML can read.
-func (r *Reader) object(file string, n *yaml.Node, braces bool) {
-	o := &object{file: file, node: n, kind: documents.Text(n, "kind"), name: documents.Text(n, "metadata", "name"),
+func (r *reading) object(file string, n *yaml.Node, in part, braces bool) {
+	o := &object{file: file, node: n, in: in, kind: documents.Text(n, "kind"), name: documents.Text(n, "metadata", "name"),
 		namespace: documents.Text(n, "metadata", "namespace"), group: groupOf(documents.Text(n, "apiVersion"))}
 	if o.kind == "" || documents.Text(n, "apiVersion") == "" || o.kind == "Secret" {
 		return
 	}
-	o.readPods(r.Paths)
+	o.readPods(r.paths)
 	if o.wrong != nil && braces {
 		r.skip(file, n.Line, o.String()+" is a template: fill it in first")
 		return
@@ -111,7 +145,7 @@ func groupOf(apiVersion string) string {
 // mostUnread bounds the list of what was not read.
 const mostUnread = 1_000
 
-func (r *Reader) skip(file string, line int, why string) {
+func (r *reading) skip(file string, line int, why string) {
 	if len(r.unread) < mostUnread {
 		r.unread = append(r.unread, Unread{File: file, Line: line, Why: why})
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
 // Report is the result of a check.
@@ -14,6 +15,9 @@ type Report struct {
 	Texts   int `json:"texts"`
 	Objects int `json:"objects"`
 	Windows int `json:"windows"`
+	// Fixed are the findings that --fix has removed from the texts; with DryRun, those that it would remove.
+	Fixed  []Fixed `json:"fixed"`
+	DryRun bool    `json:"dryRun"`
 	// Findings are those that count and those that are ignored, the worst first.
 	Findings []Finding `json:"findings"`
 	// More counts findings beyond those that a report lists.
@@ -21,8 +25,8 @@ type Report struct {
 	Unread []Unread `json:"unread"`
 }
 
-func (r *Reader) report(c checking) Report {
-	report := Report{Texts: r.texts, Objects: len(r.objects), Findings: sorted(c.found), More: c.more, Unread: r.unread}
+func (r *reading) report(c checking) Report {
+	report := Report{Objects: len(r.objects), Findings: sorted(c.found), More: c.more, Unread: r.unread}
 	for _, o := range r.objects {
 		if o.pods != nil && o.pods.system.name == "windows" {
 			report.Windows++
@@ -63,6 +67,9 @@ func (r Report) WriteText(p *ui.Page) error {
 	if n := len(r.Findings) - len(r.counted()); n > 0 {
 		summary += fmt.Sprintf(", %d ignored", n)
 	}
+	if err := r.writeFixed(p); err != nil {
+		return err
+	}
 	_, err := fmt.Fprintf(p, "%s (read: %s, %s, %s for Windows)\n", summary, finding.Several(r.Texts, "file"),
 		finding.Several(r.Objects, "object"), withPods(r.Windows))
 	if err != nil {
@@ -70,6 +77,11 @@ func (r Report) WriteText(p *ui.Page) error {
 	}
 	if err := finding.WriteList(p, r.entries(p.Wide)); err != nil {
 		return err
+	}
+	if n := r.fixable(); n > 0 {
+		if _, err := fmt.Fprintf(p, "%s: %s\n", remedy.Command("lint", "--fix"), fixes(n)); err != nil {
+			return err
+		}
 	}
 	if r.More > 0 {
 		if _, err := fmt.Fprintf(p, "and %s: name fewer files\n", finding.Several(r.More, "more finding")); err != nil {
@@ -82,6 +94,37 @@ func (r Report) WriteText(p *ui.Page) error {
 		}
 	}
 	return nil
+}
+
+// writeFixed writes what was fixed, a line each.
+func (r Report) writeFixed(p *ui.Page) error {
+	word := "fixed"
+	if r.DryRun {
+		word = "to fix"
+	}
+	for _, f := range r.Fixed {
+		if _, err := fmt.Fprintf(p, "%s: %s:%d, %s: %s %s (%s)\n", word, f.File, f.Line, f.Object, f.Field, f.Change, f.Rule); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fixable counts the findings that --fix removes.
+func (r Report) fixable() (n int) {
+	for _, f := range r.Findings {
+		if f.Fixable && f.Ignored == "" {
+			n++
+		}
+	}
+	return n
+}
+
+func fixes(n int) string {
+	if n == 1 {
+		return "fixes 1 of them"
+	}
+	return fmt.Sprintf("fixes %d of them", n)
 }
 
 func withPods(n int) string {

@@ -35,6 +35,10 @@ type Rule struct {
 	// whole marks a rule about something that pods lack. It looks at whole pods alone, and not at a patch of kustomize.
 	whole bool
 
+	// fix changes a manifest so that the finding is gone, and nothing else of what Windows does with it; nil: the author
+	// has to choose.
+	fix *fix
+
 	windows func(*pods, report)               // looks at pods for Windows
 	pods    func(*pods, report)               // looks at all pods
 	object  func(*object, *manifests, report) // looks at any object
@@ -47,6 +51,8 @@ type seen struct {
 	severity finding.Severity
 	effect   Effect
 	remedy   string
+	// byHand reports that the rule's fix does not fit.
+	byHand bool
 }
 
 type report func(seen)

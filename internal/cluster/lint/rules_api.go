@@ -26,7 +26,7 @@ func apiRules() []Rule {
 			Bad: "  command: web.exe", Good: "  command: [web.exe]",
 		},
 		{
-			ID: "sec-linux-field", Severity: finding.Error, Effect: Rejected,
+			ID: "sec-linux-field", Severity: finding.Error, Effect: Rejected, fix: removal(),
 			Title: "Windows pods have no fields that are for Linux alone",
 			Means: "with spec.os.name windows, the API server rejects each of 25 fields if it is set: hostPID and hostIPC if they are true, " +
 				"sysctls of the pods if they are not empty, and the others with any value, also false. " +
@@ -51,7 +51,7 @@ func apiRules() []Rule {
 			Good: `securityContext: {windowsOptions: {runAsUserName: 'ContainerUser'}}`,
 		},
 		{
-			ID: "hpc-hostnetwork", whole: true, Severity: finding.Error, Effect: Rejected,
+			ID: "hpc-hostnetwork", whole: true, Severity: finding.Error, Effect: Rejected, fix: &fix{value: true},
 			Title:  "HostProcess pods have hostNetwork: true",
 			Means:  "the API server rejects the pods. They use the node's network in any case.",
 			Remedy: "write hostNetwork: true", Source: validationAt, pods: hostNetworkOfHostProcess,
@@ -182,7 +182,7 @@ func linuxFieldAt(p *pods, at path, f linuxField, found report) {
 	value := plain(p.object.at(at))
 	switch {
 	case isRestriction(name, value):
-		s.severity = finding.Info
+		s.severity, s.byHand = finding.Info, true
 	case name == "privileged":
 		s.remedy = "remove the field; a HostProcess container has the rights of the node"
 	}

@@ -30,7 +30,7 @@ func hostProcessRules() []Rule {
 			Good: hostProcessExample,
 		},
 		{
-			ID: "hpc-hyperv", Severity: finding.Error, Effect: Fails,
+			ID: "hpc-hyperv", Severity: finding.Error, Effect: Fails, fix: removal(),
 			Title:  "HostProcess pods are not isolated by Hyper-V",
 			Means:  "a HostProcess container is a process of the node: it does not start in a virtual machine.",
 			Remedy: "remove runtimeClassName", Source: "https://kubernetes.io/docs/tasks/configure-pod-container/create-hostprocess-pod/#limitations",
@@ -38,7 +38,7 @@ func hostProcessRules() []Rule {
 			Bad:     hostProcessExample + "\nruntimeClassName: runhcs-wcow-hypervisor", Good: hostProcessExample,
 		},
 		{
-			ID: "hpc-aliases", Severity: finding.Warning, Effect: Ignored,
+			ID: "hpc-aliases", Severity: finding.Warning, Effect: Ignored, fix: removal(),
 			Title:  "HostProcess pods have no hostAliases",
 			Means:  "kubelet mounts no hosts file into them: they resolve names as the node does.",
 			Remedy: "remove hostAliases, and write the names into the node's hosts file", Source: kubernetesAt + "pkg/kubelet/kubelet_pods.go",
@@ -46,7 +46,7 @@ func hostProcessRules() []Rule {
 			Bad:     hostProcessExample + "\nhostAliases: [{ip: 10.0.0.4, hostnames: [db]}]", Good: hostProcessExample,
 		},
 		{
-			ID: "hpc-ephemeral", Severity: finding.Info, Effect: Ignored,
+			ID: "hpc-ephemeral", Severity: finding.Info, Effect: Ignored, fix: removal(),
 			Title:  "HostProcess containers have no limit of ephemeral-storage",
 			Means:  "the limit does not bind: they write to the node's own disk.",
 			Remedy: "remove the limit", Source: kepAt, windows: storageOfHostProcess,

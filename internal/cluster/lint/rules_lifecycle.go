@@ -32,7 +32,7 @@ func lifecycleRules() []Rule {
 			Good:   "  livenessProbe: {timeoutSeconds: 10, exec: {command: [powershell, -Command, Get-Service w3svc]}}",
 		},
 		{
-			ID: "life-stopsignal", Severity: finding.Warning, Effect: Ignored,
+			ID: "life-stopsignal", Severity: finding.Warning, Effect: Ignored, fix: removal(),
 			Title: "stopSignal is SIGTERM or SIGKILL",
 			Means: "the API server drops the field. With the feature gate ContainerStopSignals, which is off, it rejects other signals for Windows, " +
 				"and any without spec.os.name.",

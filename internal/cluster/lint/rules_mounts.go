@@ -13,7 +13,7 @@ import (
 func mountRules() []Rule {
 	return []Rule{
 		{
-			ID: "vol-propagation", Severity: finding.Warning, Effect: Ignored,
+			ID: "vol-propagation", Severity: finding.Warning, Effect: Ignored, fix: removal(),
 			Title:  "no mount is propagated",
 			Means:  "kubelet on Windows makes each mount a private one: what one side mounts later, the other does not see.",
 			Remedy: "remove mountPropagation", Source: kubernetesAt + "pkg/kubelet/kubelet_pods.go", windows: propagation,
@@ -21,7 +21,7 @@ func mountRules() []Rule {
 			Good: mounting(`mountPath: 'C:\v'`),
 		},
 		{
-			ID: "vol-rro", Severity: finding.Error, Effect: Fails,
+			ID: "vol-rro", Severity: finding.Error, Effect: Fails, fix: &fix{value: "IfPossible"},
 			Title:  "no mount is recursively read-only",
 			Means:  "kubelet does not start the container: the runtime on Windows does not support it.",
 			Remedy: "remove recursiveReadOnly, or write IfPossible", Source: kubernetesAt + "pkg/kubelet/kubelet_pods.go", windows: recursive,

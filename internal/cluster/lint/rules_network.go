@@ -13,14 +13,14 @@ func networkRules() []Rule {
 	const dnsAt = "https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/#dns-windows"
 	return []Rule{
 		{
-			ID: "dns-hostnet", Severity: finding.Warning, Effect: Ignored,
+			ID: "dns-hostnet", Severity: finding.Warning, Effect: Ignored, fix: removal(),
 			Title:  "dnsPolicy is not ClusterFirstWithHostNet",
 			Means:  "Windows does not support ClusterFirstWithHostNet: HostProcess pods are in the node's network and resolve names as the node does, for others it acts as ClusterFirst.",
 			Remedy: "remove dnsPolicy, and use full names of Services with the address of the cluster's DNS", Source: dnsAt, windows: hostNetPolicy,
 			Bad: "dnsPolicy: ClusterFirstWithHostNet", Good: "dnsPolicy: ClusterFirst",
 		},
 		{
-			ID: "dns-options", Severity: finding.Info, Effect: Ignored,
+			ID: "dns-options", Severity: finding.Info, Effect: Ignored, fix: removal(),
 			Title:  "dnsConfig has no options",
 			Means:  "Windows has no resolv.conf: only nameservers and searches reach the pods. A name with a dot is tried as it is first.",
 			Remedy: "remove the options, and use full names", Source: dnsAt, windows: resolverOptions,

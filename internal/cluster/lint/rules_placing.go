@@ -16,7 +16,7 @@ func placingRules() []Rule {
 	const admission = kubernetesAt + "pkg/kubelet/lifecycle/predicate.go"
 	return []Rule{
 		{
-			ID: "place-no-selector", whole: true, Severity: finding.Error, Effect: Fails,
+			ID: "place-no-selector", whole: true, Severity: finding.Error, Effect: Fails, fix: &fix{below: path{"nodeSelector", corev1.LabelOSStable}, value: string(corev1.Windows)},
 			Title: "the pods are placed on Windows nodes",
 			Means: "the scheduler does not look at spec.os.name, nor at images. On a Linux node, kubelet refuses the pods with " +
 				"PodOSNotSupported, or the image has no variant for the node, and controllers make more of them.",
@@ -31,7 +31,7 @@ func placingRules() []Rule {
 			Bad: pod("metadata: {name: web, labels: {kubernetes.io/os: linux}}", ""), Good: pod("metadata: {name: web, labels: {app: web}}", ""),
 		},
 		{
-			ID: "place-os-field-missing", whole: true, Severity: finding.Info, Effect: Noted,
+			ID: "place-os-field-missing", whole: true, Severity: finding.Info, Effect: Noted, fix: &fix{below: path{"os", "name"}, value: string(corev1.Windows)},
 			Title: "Windows pods have spec.os.name: windows",
 			Means: "the pods run. But the API server does not check them for fields that are for Linux alone, and a namespace with the " +
 				"Pod Security standard restricted demands fields that do nothing on Windows.",
@@ -48,7 +48,7 @@ func placingRules() []Rule {
 			Bad:  daemonSet("tolerations: [{operator: Exists}]"), Good: daemonSet("nodeSelector: {kubernetes.io/os: linux}"),
 		},
 		{
-			ID: "place-runtimeclass", Severity: finding.Info, Effect: Noted,
+			ID: "place-runtimeclass", Severity: finding.Info, Effect: Noted, fix: &fix{at: path{"scheduling", "nodeSelector", corev1.LabelOSStable}, value: string(corev1.Windows)},
 			Title:  "a RuntimeClass for Windows places its pods on Windows nodes",
 			Means:  "each of its pods needs a nodeSelector of its own; one without it can land on a Linux node, which lacks the handler.",
 			Remedy: "write scheduling: {nodeSelector: {kubernetes.io/os: windows}}", Source: "https://kubernetes.io/docs/concepts/containers/runtime-class/#scheduling",
@@ -81,7 +81,7 @@ func noSelector(p *pods, found report) {
 	}
 	s := seen{at: p.path, what: fmt.Sprintf("%s, and nothing places them on Windows nodes", p.system.why())}
 	if p.system.maybe {
-		s.severity = finding.Warning
+		s.severity, s.byHand = finding.Warning, true
 		s.what = fmt.Sprintf("%s, and what chooses their nodes does not name the system", p.system.why())
 	}
 	found(s)

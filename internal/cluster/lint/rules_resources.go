@@ -26,7 +26,7 @@ func resourceRules() []Rule {
 			Bad: "resourceClaims: [{name: gpu, resourceClaimName: gpu}]", Good: "  ports: [{containerPort: 80}]",
 		},
 		{
-			ID: "res-resize", Severity: finding.Warning, Effect: Ignored,
+			ID: "res-resize", Severity: finding.Warning, Effect: Ignored, fix: removal(),
 			Title:  "containers have no resizePolicy",
 			Means:  "pods on Windows are not resized in place: the API server rejects it with spec.os.name windows, and kubelet otherwise.",
 			Remedy: "remove resizePolicy; replace the pods to change their resources", Source: kubernetesAt + "pkg/kubelet/allocation/features_windows.go",

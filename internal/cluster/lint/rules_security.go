@@ -28,7 +28,7 @@ func securityRules() []Rule {
 			Good: "securityContext: {runAsNonRoot: true, windowsOptions: {runAsUserName: ContainerUser}}",
 		},
 		{
-			ID: "sec-hostnetwork", whole: true, Severity: finding.Warning, Effect: Ignored,
+			ID: "sec-hostnetwork", whole: true, Severity: finding.Warning, Effect: Ignored, fix: removal(),
 			Title: "only HostProcess pods have hostNetwork: true",
 			Means: "containerd gives other pods a network of their own on Windows. The API server has copied each containerPort to hostPort " +
 				"all the same, so the scheduler keeps a second pod with that port away from the node.",

@@ -15,7 +15,7 @@ func storageRules() []Rule {
 	const mountAt = "https://github.com/kubernetes/mount-utils/blob/v0.36.3/mount_windows.go"
 	return []Rule{
 		{
-			ID: "vol-memory", Severity: finding.Warning, Effect: Changed,
+			ID: "vol-memory", Severity: finding.Warning, Effect: Changed, fix: removal(),
 			Title:  "no emptyDir is in memory",
 			Means:  "medium: Memory is a folder on the node's disk: what is in it is written to the disk, and does not count as memory.",
 			Remedy: "remove medium; keep no secrets there that must not be on a disk", Source: mountAt, windows: memoryVolumes,
@@ -36,7 +36,7 @@ func storageRules() []Rule {
 			Bad: "volumes: [{name: v, nfs: {server: a, path: /b}}]", Good: "volumes: [{name: v, persistentVolumeClaim: {claimName: v}}]",
 		},
 		{
-			ID: "vol-fstype", Severity: finding.Warning, Effect: Fails,
+			ID: "vol-fstype", Severity: finding.Warning, Effect: Fails, fix: &fix{value: "ntfs"},
 			Title:  "volumes have a file system of Windows",
 			Means:  "Windows formats and mounts NTFS, and with some drivers ReFS.",
 			Remedy: "write fsType: ntfs", Source: "https://kubernetes.io/docs/concepts/storage/volumes/", windows: fileSystems,
@@ -50,7 +50,7 @@ func storageRules() []Rule {
 			Bad: "volumes: [{name: v, hostPath: {path: /etc/ssl/certs}}]", Good: `volumes: [{name: v, hostPath: {path: 'C:\certs'}}]`,
 		},
 		{
-			ID: "vol-hostpath-type", Severity: finding.Error, Effect: Fails,
+			ID: "vol-hostpath-type", Severity: finding.Error, Effect: Fails, fix: removal(),
 			Title:  "the type of a hostPath is one that Windows has",
 			Means:  "kubelet does not find that type, so the volume is not mounted. A named pipe has no type that kubelet can check.",
 			Remedy: "remove type", Source: kubernetesAt + "pkg/volume/hostpath/host_path.go", windows: hostPathTypes,

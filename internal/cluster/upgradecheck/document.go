@@ -22,9 +22,9 @@ const ownGroup = "windows.k8s.io/"
 // are in known places. A text that is no YAML, such as a template, is read as a script.
 func (r *Reader) Documents(text []byte, place Place) {
 	var err error
-	documents.Each(text, func(n *yaml.Node, cut bool) {
-		r.noteCut(cut, place)
-		r.object(n, place)
+	documents.Each(text, func(d documents.Document) {
+		r.noteCut(d.Cut, place)
+		r.object(d.Value, place)
 	}, func(b documents.Broken) { err = cmp.Or(err, b.Err) })
 	if err != nil {
 		r.unread(place, fmt.Sprintf("is not YAML, so only flags and gates in its text were looked for: %v", err))
@@ -65,9 +65,9 @@ func (r *Reader) object(n *yaml.Node, place Place) {
 			return
 		}
 	}
-	if items := documents.Items(n); len(items) != 1 || items[0] != n {
+	if items := documents.Items(n); len(items) != 1 || items[0].Value != n {
 		for _, item := range items {
-			r.object(item, place)
+			r.object(item.Value, place)
 		}
 		return
 	}

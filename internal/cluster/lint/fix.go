@@ -1,0 +1,183 @@
+package lint
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/swdt-dev/swdt/internal/format/yamledit"
+)
+
+// fix is the change that a rule makes to a manifest: a field is removed, or given a value.
+type fix struct {
+	at    path // of the object; nothing: the place of the finding
+	below path // that place
+	value any  // nil: the field is removed
+}
+
+// repair is a fix at its place.
+type repair struct {
+	object *object // nil: there is none
+	at     path
+	value  any // nil: the field is removed
+}
+
+// removal is the fix that removes the field at the place of the finding.
+func removal() *fix { return &fix{} }
+
+func repairOf(o *object, rule Rule, s seen) repair {
+	if rule.fix == nil || s.byHand {
+		return repair{}
+	}
+	at := s.at
+	if len(rule.fix.at) > 0 {
+		at = rule.fix.at
+	}
+	return repair{o, at.child(rule.fix.below...), rule.fix.value}
+}
+
+// Fixed is a finding that Fix has removed from a text.
+type Fixed struct {
+	Rule   string `json:"rule"`
+	File   string `json:"file"`
+	Line   int    `json:"line"` // before the change
+	Object string `json:"object"`
+	Field  string `json:"field"`
+	Change string `json:"change"` // such as "removed" or "set to true"
+}
+
+const (
+	// mostRounds bounds the rounds of Fix. A fix can lead to findings: pods with spec.os.name are checked as Windows pods.
+	mostRounds = 5
+	// mostParsed bounds the bytes that Fix reads again, since a hostile text can need a fix for each line.
+	mostParsed = 16 << 20
+)
+
+// Fix changes the texts so that the findings with a fix are gone; a later Check reports them as fixed. It changes no other byte. Findings
+// that are ignored stay, and so do those in a form of YAML that it does not change, such as values behind aliases.
+func (r *Reader) Fix(o Options) {
+	f := fixing{reader: r, left: mostParsed, failed: map[failedFix]bool{}}
+	for range mostRounds {
+		before := len(f.fixed)
+		for _, found := range inOneDocument(r.read().check(o).found) {
+			f.document(found)
+		}
+		if len(f.fixed) == before {
+			break
+		}
+	}
+	r.fixed, r.unfixable = f.fixed, f.failed
+}
+
+// Text is a text before and after Fix.
+type Text struct {
+	File          string
+	Before, After []byte
+}
+
+// Changed reports whether Fix has changed the text.
+func (t Text) Changed() bool { return !bytes.Equal(t.Before, t.After) }
+
+// Texts returns all texts, in the order in which they were read.
+func (r *Reader) Texts() (all []Text) {
+	for _, t := range r.texts {
+		one := Text{t.name, t.content, t.content}
+		if t.before != nil {
+			one.Before = t.before
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// fixing is one run of Fix.
+type fixing struct {
+	reader *Reader
+	left   int // bytes that may be parsed
+	failed map[failedFix]bool
+	fixed  []Fixed
+}
+
+// nameOf names the fix of a finding.
+func nameOf(f Finding) failedFix { return failedFix{f.Rule, f.File, f.Object, f.repair.at.String()} }
+
+// failedFix names a fix that the form of the text does not allow.
+type failedFix struct{ rule, file, object, field string }
+
+// inOneDocument returns the findings with a fix, those of a document together. A document further down comes first, so that its
+// changes move no other one.
+func inOneDocument(found []Finding) (all [][]Finding) {
+	found = slices.DeleteFunc(slices.Clone(found), func(f Finding) bool { return !f.Fixable || f.Ignored != "" })
+	place := func(f Finding) part { return f.repair.object.in }
+	slices.SortStableFunc(found, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(place(a).text, place(b).text), cmp.Compare(place(b).begin, place(a).begin))
+	})
+	for _, f := range found {
+		if n := len(all); n > 0 && place(all[n-1][0]).text == place(f).text && place(all[n-1][0]).begin == place(f).begin {
+			all[n-1] = append(all[n-1], f)
+			continue
+		}
+		all = append(all, []Finding{f})
+	}
+	return all
+}
+
+// document fixes the findings of one document.
+func (f *fixing) document(found []Finding) {
+	in := found[0].repair.object.in
+	t := &f.reader.texts[in.text]
+	content := t.content[in.begin:in.end]
+	removed := map[string]int{} // fields, by the mapping that had them
+	for _, one := range found {
+		name := nameOf(one)
+		if f.failed[name] || f.left < len(content) {
+			continue
+		}
+		f.left -= 2 * len(content)
+		next, err := one.repair.apply(content, removed)
+		switch {
+		case errors.Is(err, yamledit.ErrNoField): // another fix has removed it, or the value around it
+		case err != nil:
+			f.failed[name] = true
+		default:
+			content = next
+			f.fixed = append(f.fixed, Fixed{one.Rule, one.File, one.Line, one.Object, one.repair.at.String(), one.repair.change()})
+		}
+	}
+	if t.before == nil && !bytes.Equal(content, t.content[in.begin:in.end]) {
+		t.before = t.content
+	}
+	t.content = slices.Concat(t.content[:in.begin], content, t.content[in.end:])
+}
+
+func (p repair) change() string {
+	if p.value == nil {
+		return "removed"
+	}
+	return fmt.Sprintf("set to %v", p.value)
+}
+
+// apply changes the text of the document. A securityContext that has lost all its fields is removed, too. removed counts
+// the fields that mappings have lost.
+func (p repair) apply(content []byte, removed map[string]int) ([]byte, error) {
+	at := append(slices.Clip(p.object.in.path), p.at...)
+	if p.value != nil {
+		return yamledit.Set(content, p.value, at...)
+	}
+	if above := at[:len(at)-1]; len(above) > 0 && above[len(above)-1] == "securityContext" {
+		fields := p.object.at(p.at[:len(p.at)-1])
+		if fields != nil && fields.Kind == yaml.MappingNode && len(fields.Content)/2 == removed[above.String()]+1 {
+			return yamledit.Remove(content, above...)
+		}
+		next, err := yamledit.Remove(content, at...)
+		if err == nil {
+			removed[above.String()]++
+		}
+		return next, err
+	}
+	return yamledit.Remove(content, at...)
+}
