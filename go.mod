@@ -75,6 +75,7 @@ require (
 	go.opentelemetry.io/otel/trace v1.45.0 // indirect
 	gomodules.xyz/jsonpatch/v2 v2.4.0 // indirect
 	k8s.io/component-base v0.37.2 // indirect
+	k8s.io/component-helpers v0.37.2 // indirect
 )
 
 require (

@@ -105,7 +105,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	store := filepath.Join(o.root, "e2e", "bench", "results.json")
+	store := filepath.Join(o.root, "bench", "results.json")
 	results, err := readResults(store)
 	if err != nil {
 		return err

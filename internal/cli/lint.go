@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -9,8 +10,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/swdt-dev/swdt/internal/cluster/lint"
+	"github.com/swdt-dev/swdt/internal/cluster/lintlive"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/localfile"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
@@ -20,6 +23,9 @@ type lintOptions struct {
 	files         []string
 	failOn        string
 	fix           bool
+	cluster       clusterOptions
+	namespace     string
+	kubernetes    string
 	dryRun        bool
 	templates     []string
 	assumeWindows bool
@@ -30,16 +36,19 @@ type lintOptions struct {
 func (a *app) lintCommand() *cobra.Command {
 	o := &lintOptions{}
 	cmd := &cobra.Command{
-		Use:   "lint FILE|FOLDER|-… [flags]",
+		Use:   "lint [FILE|FOLDER|-…] [flags]",
 		Short: "Find what manifests say that Windows nodes do not do",
 		Long: `Reads manifests and holds the pods for Windows in them against rules: fields
 that the API server rejects for Windows, fields that Windows ignores or reads in
 another way, pods that are not placed on Windows nodes or cannot start there.
-It contacts nothing, and changes nothing without --fix.
+It changes nothing without --fix, and contacts nothing but a cluster that
+--kubeconfig or --context names.
 
 It reads YAML and JSON: files, folders, and stdin for the output of kustomize or
-helm. Pods are for Windows if spec.os.name, a nodeSelector, an affinity, a
-RuntimeClass of the manifests, windowsOptions or the name of an image shows it.
+helm; without files, the objects of the cluster. With both, it holds the files
+against the version, the nodes and the networks of the cluster. Pods are for
+Windows if spec.os.name, a nodeSelector, an affinity, a RuntimeClass of the
+manifests, windowsOptions or the name of an image shows it.
 
 A comment "# swdt-lint:ignore RULE: REASON" above a field ignores findings about
 it and what is below it; the annotation swdt.dev/lint-ignore, with the same
@@ -48,24 +57,28 @@ exit code is 5 if a finding is as severe as --fail-on or worse.
 
 --fix changes the files where one change alone is right: it removes fields that
 Windows rejects or ignores, and adds the selector and the system of pods for
-Windows. All other bytes of a file stay, so do comments. With --dry-run, it shows
-the changes. The text of stdin goes to stdout.`,
+Windows. All other bytes of a file stay, so do comments. With --dry-run, it
+shows the changes. The text of stdin goes to stdout.`,
 		Example: examples(
 			"lint ./manifests", "a folder, as in CI",
 			"lint -f web.yaml -o wide", "with the source of each fact",
 			"lint ./manifests --fix --dry-run", "the changes, as a diff",
+			"lint --kubeconfig admin.conf", "the objects of a cluster",
 			"lint - --assume-windows", "stdin, as from helm template",
 			"lint ./manifests -o sarif > lint.sarif", "also github and junit",
 		),
 		Args: arguments(cobra.ArbitraryArgs),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			o.files = append(o.files, args...)
-			return a.runLint(o)
+			return a.runLint(cmd.Context(), o)
 		},
 		ValidArgsFunction: completeFiles,
 	}
+	o.cluster.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&o.files, "filename", "f", nil, "`file or folder` to read, several times for several; - for stdin")
+	flags.StringVar(&o.namespace, "namespace", "", "read the objects of this `namespace` alone (default all)")
+	flags.StringVar(&o.kubernetes, "kubernetes", "", "`version` of Kubernetes whose rules hold (default that of the cluster, or all supported ones)")
 	flags.BoolVar(&o.fix, "fix", false, "change the files where one change alone is right")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "with --fix: show the changes as a diff, and change no file")
 	flags.BoolVar(&o.assumeWindows, "assume-windows", false, "pods are for Windows if the manifests do not show for which system they are")
@@ -79,13 +92,21 @@ the changes. The text of stdin goes to stdout.`,
 
 // complete checks the flags.
 func (o *lintOptions) complete() error {
-	if len(o.files) == 0 {
-		return usagef("name files or folders to read, or - for stdin")
+	live := o.cluster.named()
+	if len(o.files) == 0 && !live {
+		return usagef("name files or folders to read, - for stdin, or a cluster with --kubeconfig or --context")
 	}
 	if !slices.Contains(failOns(), o.failOn) {
 		return usagef("--fail-on %s: use %s", o.failOn, strings.Join(failOns(), ", "))
 	}
+	if _, err := version.ParseGeneric(o.kubernetes); o.kubernetes != "" && err != nil {
+		return usagef("--kubernetes %s: write a version such as 1.36", o.kubernetes)
+	}
 	switch {
+	case o.namespace != "" && (!live || len(o.files) > 0):
+		return usagef("--namespace chooses objects of a cluster: name it with --kubeconfig or --context, and no files")
+	case o.fix && len(o.files) == 0:
+		return usagef("--fix changes files: name them")
 	case o.dryRun && !o.fix:
 		return usagef("--dry-run shows what --fix changes: add --fix")
 	case o.fix && slices.Contains(o.files, config.Stdin) && len(o.files) > 1:
@@ -102,12 +123,36 @@ func (o *lintOptions) complete() error {
 	return nil
 }
 
+// lintCluster reads the objects of the cluster. If there are files, it reads those alone that the files are held against.
+func (a *app) lintCluster(ctx context.Context, o *lintOptions, r *lint.Reader, options *lint.Options) error {
+	if slices.Contains(lintFormats(), a.format()) {
+		return usagef("-o %s names lines of files: use text, json or yaml for a cluster", a.format())
+	}
+	c, err := o.cluster.open()
+	if err != nil {
+		return err
+	}
+	bounded, cancel := a.global.bounded(ctx)
+	defer cancel()
+	if options.Kubernetes == "" {
+		if options.Kubernetes, err = c.Version(bounded); err != nil {
+			return unreachable(explain(bounded, err))
+		}
+	}
+	if len(o.files) > 0 {
+		err = lintlive.Around(bounded, c, r)
+	} else {
+		err = lintlive.Read(bounded, c, r, o.namespace)
+	}
+	return unreachable(explain(bounded, err))
+}
+
 // fixesStdin reports whether the text of stdin is fixed, and written to stdout.
 func (o *lintOptions) fixesStdin() bool {
 	return o.fix && !o.dryRun && slices.Contains(o.files, config.Stdin)
 }
 
-func (a *app) runLint(o *lintOptions) error {
+func (a *app) runLint(ctx context.Context, o *lintOptions) error {
 	if err := o.complete(); err != nil {
 		return err
 	}
@@ -118,13 +163,23 @@ func (a *app) runLint(o *lintOptions) error {
 	if err := a.readTexts(r, o.files, ""); err != nil {
 		return err
 	}
-	options := lint.Options{AssumeWindows: o.assumeWindows}
-	if o.fix {
-		r.Fix(options)
+	options := lint.Options{AssumeWindows: o.assumeWindows, Kubernetes: o.kubernetes}
+	if o.cluster.named() {
+		if err := a.lintCluster(ctx, o, r, &options); err != nil {
+			return err
+		}
 	}
-	report := r.Check(options)
-	report.DryRun = o.dryRun
-	if report.Texts == 0 {
+	var report lint.Report
+	switch {
+	case o.dryRun:
+		report = r.FixDry(options)
+	case o.fix:
+		r.Fix(options)
+		fallthrough
+	default:
+		report = r.Check(options)
+	}
+	if report.Texts == 0 && len(o.files) > 0 {
 		return usagef("%s: there are no files .yaml, .yml or .json", strings.Join(o.files, ", "))
 	}
 	if err := a.writeFixed(o, r); err != nil {

@@ -20,9 +20,9 @@ type Finding struct {
 	Since string `json:"since"`
 	// Source is where the fact was read.
 	Source string `json:"source"`
-	File   string `json:"file"`
-	Line   int    `json:"line"`   // from 1
-	Column int    `json:"column"` // from 1
+	File   string `json:"file"`   // "": it is an object of a cluster
+	Line   int    `json:"line"`   // from 1; 0: of a cluster
+	Column int    `json:"column"` // from 1; 0: of a cluster
 	Object string `json:"object"` // such as DaemonSet kube-system/csi-smb-node-win
 	Field  string `json:"field"`  // such as spec.template.spec.hostNetwork
 	// Ignored is the reason why the manifest's author ignores the finding; "": it counts.
@@ -35,6 +35,8 @@ type Finding struct {
 
 // Options are how manifests are read.
 type Options struct {
+	// Kubernetes is the version of the cluster, such as 1.36.3; "": rules of all supported versions hold.
+	Kubernetes string
 	// AssumeWindows makes pods whose system the manifests do not show pods for Windows.
 	AssumeWindows bool
 }
@@ -49,7 +51,7 @@ func (r *Reader) Check(o Options) Report {
 	for i, f := range report.Findings {
 		report.Findings[i].Fixable = f.Fixable && !r.unfixable[nameOf(f)]
 	}
-	report.Texts, report.Fixed = len(r.texts), append([]Fixed{}, r.fixed...)
+	report.Texts, report.Fixed = r.files(), append([]Fixed{}, r.fixed...)
 	return report
 }
 
@@ -59,6 +61,7 @@ func (r *reading) check(o Options) checking {
 	for _, rule := range rules {
 		known[rule.ID] = true
 	}
+	rules = slices.DeleteFunc(rules, func(r Rule) bool { return !r.holds(o.Kubernetes) })
 	classes := classSystems(r.objects)
 	for _, one := range r.objects {
 		one.readNotes(known)
@@ -73,6 +76,9 @@ func (r *reading) check(o Options) checking {
 	c := checking{manifests: newManifests(r.objects)}
 	c.addBroken(r.broken)
 	for _, one := range r.objects {
+		if one.around {
+			continue
+		}
 		for _, rule := range rules {
 			c.check(one, rule)
 		}
@@ -109,11 +115,15 @@ func (c *checking) add(o *object, rule Rule, s seen) {
 		return
 	}
 	named, value := o.find(s.at)
+	line, column := named.Line, named.Column
+	if o.file == "" {
+		line, column = 0, 0
+	}
 	repair := repairOf(o, rule, s)
 	c.found = append(c.found, Finding{
 		Rule: rule.ID, Effect: cmp.Or(s.effect, rule.Effect), Since: rule.Since, Source: rule.Source,
 		Finding: finding.New(evidenceOf(s.at, value), "%s", s.what).As(cmp.Or(s.severity, rule.Severity)).Remedied("%s", cmp.Or(s.remedy, rule.Remedy)),
-		File:    o.file, Line: named.Line, Column: named.Column, Object: o.String(), Field: s.at.String(), Ignored: o.ignored(rule.ID, s.at),
+		File:    o.file, Line: line, Column: column, Object: o.String(), Field: s.at.String(), Ignored: o.ignored(rule.ID, s.at),
 		Fixable: repair.object != nil, repair: repair,
 	})
 }

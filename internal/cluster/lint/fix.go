@@ -30,7 +30,7 @@ type repair struct {
 func removal() *fix { return &fix{} }
 
 func repairOf(o *object, rule Rule, s seen) repair {
-	if rule.fix == nil || s.byHand {
+	if rule.fix == nil || s.byHand || o.file == "" {
 		return repair{}
 	}
 	at := s.at
@@ -92,6 +92,17 @@ func (r *Reader) Texts() (all []Text) {
 		all = append(all, one)
 	}
 	return all
+}
+
+// FixDry changes the texts as Fix does, and returns the report about the texts before, without the findings that are gone.
+func (r *Reader) FixDry(o Options) Report {
+	report := r.Check(o)
+	r.Fix(o)
+	report.Fixed, report.DryRun = append([]Fixed{}, r.fixed...), true
+	report.Findings = slices.DeleteFunc(report.Findings, func(f Finding) bool {
+		return f.Fixable && f.Ignored == "" && !r.unfixable[nameOf(f)]
+	})
+	return report
 }
 
 // fixing is one run of Fix.

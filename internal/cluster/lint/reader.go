@@ -26,9 +26,10 @@ type Reader struct {
 
 // text is a text with manifests.
 type text struct {
-	name     string // of its file
+	name     string // of its file; "": it is an object of a cluster
 	content  []byte
 	template bool   // Helm's
+	around   bool   // its objects are not checked
 	before   []byte // what Fix has changed; nil: nothing
 }
 
@@ -69,6 +70,24 @@ func (r *Reader) File(name string, content []byte) { r.add(name, content, isTemp
 // Stream reads a text that has no name, such as the output of kustomize or helm. shown stands for its file.
 func (r *Reader) Stream(shown string, content []byte) { r.add(shown, content, false) }
 
+// Live reads an object of a cluster, as JSON. Its findings have no file, line or column.
+func (r *Reader) Live(content []byte) { r.texts = append(r.texts, text{content: content}) }
+
+// Around reads an object of a cluster, as JSON, that the rules hold others against, and that is not checked itself.
+func (r *Reader) Around(content []byte) {
+	r.texts = append(r.texts, text{content: content, around: true})
+}
+
+// files counts the texts that are no objects of a cluster.
+func (r *Reader) files() (n int) {
+	for _, t := range r.texts {
+		if t.name != "" {
+			n++
+		}
+	}
+	return n
+}
+
 func (r *Reader) add(name string, content []byte, template bool) {
 	r.texts = append(r.texts, text{name: name, content: content, template: template})
 }
@@ -103,7 +122,7 @@ func (r *reading) text(index int, t text) {
 				documents.Deepest, documents.MostAliased))
 		}
 		for _, item := range documents.Items(d.Value) {
-			r.object(t.name, item.Value, part{index, d.Begin, d.End, item.Path}, braces)
+			r.object(t, item.Value, part{index, d.Begin, d.End, item.Path}, braces)
 		}
 	}, func(b documents.Broken) { r.addBroken(t.name, b) })
 }
@@ -120,8 +139,9 @@ func (r *reading) addBroken(file string, b documents.Broken) {
 
 // object reads one object. A document without a kind is none of Kubernetes' own, and is left out. braces reports that the
 // file has {{, so that it may be a template which YAML can read.
-func (r *reading) object(file string, n *yaml.Node, in part, braces bool) {
-	o := &object{file: file, node: n, in: in, kind: documents.Text(n, "kind"), name: documents.Text(n, "metadata", "name"),
+func (r *reading) object(t text, n *yaml.Node, in part, braces bool) {
+	file := t.name
+	o := &object{file: file, around: t.around, node: n, in: in, kind: documents.Text(n, "kind"), name: documents.Text(n, "metadata", "name"),
 		namespace: documents.Text(n, "metadata", "namespace"), group: groupOf(documents.Text(n, "apiVersion"))}
 	if o.kind == "" || documents.Text(n, "apiVersion") == "" || o.kind == "Secret" {
 		return

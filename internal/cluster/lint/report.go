@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
@@ -26,8 +27,12 @@ type Report struct {
 }
 
 func (r *reading) report(c checking) Report {
-	report := Report{Objects: len(r.objects), Findings: sorted(c.found), More: c.more, Unread: r.unread}
+	report := Report{Findings: sorted(c.found), More: c.more, Unread: r.unread}
 	for _, o := range r.objects {
+		if o.around {
+			continue
+		}
+		report.Objects++
 		if o.pods != nil && o.pods.system.name == "windows" {
 			report.Windows++
 		}
@@ -70,8 +75,11 @@ func (r Report) WriteText(p *ui.Page) error {
 	if err := r.writeFixed(p); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(p, "%s (read: %s, %s, %s for Windows)\n", summary, finding.Several(r.Texts, "file"),
-		finding.Several(r.Objects, "object"), withPods(r.Windows))
+	files := ""
+	if r.Texts > 0 {
+		files = finding.Several(r.Texts, "file") + ", "
+	}
+	_, err := fmt.Fprintf(p, "%s (read: %s%s, %s for Windows)\n", summary, files, finding.Several(r.Objects, "object"), withPods(r.Windows))
 	if err != nil {
 		return err
 	}
@@ -181,13 +189,16 @@ func (r Report) entries(wide bool) (all []finding.Entry) {
 
 // place returns where a finding is, such as "web.yaml:12:7, Pod web, spec.hostPID: true".
 func (f Finding) place() string {
-	text := fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column)
-	if f.Object != "" {
-		text += ", " + f.Object
+	var parts []string
+	if f.File != "" {
+		parts = append(parts, fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column))
 	}
-	if f.Field != "" {
-		text += ", " + f.Field
+	for _, part := range []string{f.Object, f.Field} {
+		if part != "" {
+			parts = append(parts, part)
+		}
 	}
+	text := strings.Join(parts, ", ")
 	if f.Evidence != "" {
 		text += " (" + f.Evidence + ")"
 	}

@@ -1,7 +1,10 @@
 package lint
 
 import (
+	"math"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
@@ -28,6 +31,7 @@ type Rule struct {
 	Remedy   string
 	Source   string // where the fact was read
 	Since    string // the first version of Kubernetes with it, such as 1.34; "": all that are supported
+	Until    string // the first version without it; "": none
 	// Bad is an example that the rule finds, Good one in which no rule finds an error or a warning: fields of a Windows
 	// pod's spec, fields of its container if they are indented, or whole manifests.
 	Bad, Good string
@@ -42,6 +46,22 @@ type Rule struct {
 	windows func(*pods, report)               // looks at pods for Windows
 	pods    func(*pods, report)               // looks at all pods
 	object  func(*object, *manifests, report) // looks at any object
+}
+
+// holds reports whether the rule holds for a version of Kubernetes; "": a version that is not known.
+func (r Rule) holds(kubernetes string) bool {
+	at, err := version.ParseGeneric(kubernetes)
+	if err != nil {
+		return true
+	}
+	since, until := version.MajorMinor(0, 0), version.MajorMinor(math.MaxInt32, 0)
+	if r.Since != "" {
+		since = version.MustParseGeneric(r.Since)
+	}
+	if r.Until != "" {
+		until = version.MustParseGeneric(r.Until)
+	}
+	return at.AtLeast(since) && at.LessThan(until)
 }
 
 // seen is something that a rule has found. The rule has the values of empty fields.
@@ -60,7 +80,7 @@ type report func(seen)
 // Rules returns all rules, in the order of the page.
 func Rules() []Rule {
 	var all []Rule
-	for _, some := range [][]Rule{fileRules(), apiRules(), placingRules(), securityRules(), hostProcessRules(), storageRules(), mountRules(), resourceRules(),
+	for _, some := range [][]Rule{fileRules(), apiRules(), placingRules(), nodeRules(), securityRules(), hostProcessRules(), storageRules(), mountRules(), resourceRules(),
 		lifecycleRules(), networkRules(), serviceRules(), ignoreRules()} {
 		all = append(all, some...)
 	}

@@ -44,6 +44,13 @@ func mountRules() []Rule {
 			Remedy: `mount it at a folder such as C:\data, or as another drive such as D:`, Source: containerdAt + "internal/cri/opts/spec_windows_opts.go", windows: driveC,
 			Bad: mounting("mountPath: 'C:'"), Good: mounting("mountPath: 'D:'"),
 		},
+		{
+			ID: "vol-subpath", Severity: finding.Info, Effect: Noted, Until: "1.37",
+			Title:  "pods have one mount with a subPath at most",
+			Means:  "the mounts work. With several, kubelet before 1.37 can leave handles open, and the pods stay in Terminating.",
+			Remedy: "mount the folders without subPath, or update kubelet", Source: "https://github.com/kubernetes/kubernetes/pull/138367", windows: subPaths,
+			Bad: mounting("mountPath: 'C:\\a', subPath: a}, {name: v, mountPath: 'C:\\b', subPath: b"), Good: mounting("mountPath: 'C:\\a', subPath: a"),
+		},
 	}
 }
 
@@ -98,6 +105,18 @@ func blockDevices(p *pods, found report) {
 		if len(c.VolumeDevices) > 0 {
 			found(seen{at: c.path.child("volumeDevices"), what: fmt.Sprintf("container %s gets no block device on Windows", c.Name)})
 		}
+	}
+}
+
+func subPaths(p *pods, found report) {
+	var all []path
+	for _, m := range p.mounts() {
+		if m.SubPath != "" || m.SubPathExpr != "" {
+			all = append(all, m.path)
+		}
+	}
+	if len(all) > 1 {
+		found(seen{at: all[1], what: fmt.Sprintf("%s have a subPath: kubelet can leave their handles open", finding.Several(len(all), "mount"))})
 	}
 }
 

@@ -37,6 +37,17 @@ func securityRules() []Rule {
 			Bad: "hostNetwork: true", Good: hostProcessExample,
 		},
 		{
+			ID: "gmsa-spec", Severity: finding.Info, Effect: Noted,
+			Title: "the manifests have the credential spec that gmsaCredentialSpecName names",
+			Means: "a name alone does nothing. A webhook writes the GMSACredentialSpec of that name into the pods, and rejects them if it is missing, or if " +
+				"their service account may not use it. Without the webhook, the pods run without the account.",
+			Remedy: "install the webhook, apply the GMSACredentialSpec, and allow the service account the verb use",
+			Source: "https://kubernetes.io/docs/tasks/configure-pod-container/configure-gmsa/", object: credentialSpec,
+			Bad: "securityContext: {windowsOptions: {gmsaCredentialSpecName: web}}",
+			Good: "apiVersion: windows.k8s.io/v1\nkind: GMSACredentialSpec\nmetadata: {name: web}\ncredspec: {}\n---\n" +
+				pod("metadata: {name: web}", "securityContext: {windowsOptions: {gmsaCredentialSpecName: web}}"),
+		},
+		{
 			ID: "sec-psa", Severity: finding.Error, Effect: Rejected,
 			Title: "the pods meet the Pod Security standard of their namespace",
 			Means: "the API server rejects the pods. It accepts a Deployment or DaemonSet, which then makes no pods. HostProcess containers " +
@@ -138,4 +149,19 @@ func namespacesOf(all []*object) map[string]*object {
 		}
 	}
 	return named
+}
+
+func credentialSpec(o *object, m *manifests, found report) {
+	if o.pods == nil {
+		return
+	}
+	check := func(at path, options *corev1.WindowsSecurityContextOptions) {
+		if name := options.GMSACredentialSpecName; name != nil && options.GMSACredentialSpec == nil && !m.credentialSpecs[*name] {
+			found(seen{at: at.child("securityContext", "windowsOptions", "gmsaCredentialSpecName"), what: fmt.Sprintf("the manifests have no GMSACredentialSpec %s", *name)})
+		}
+	}
+	check(o.pods.path, o.pods.options())
+	for _, c := range o.pods.containers() {
+		check(c.path, c.options())
+	}
 }

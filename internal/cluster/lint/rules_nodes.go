@@ -1,0 +1,71 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
+
+	"github.com/swdt-dev/swdt/internal/ui/finding"
+)
+
+// nodeRules are about pods and the Node objects that the manifests have, as those of a cluster do.
+func nodeRules() []Rule {
+	const taintAt = "https://kubernetes.io/docs/concepts/windows/user-guide/#ensuring-os-specific-workloads-land-on-the-appropriate-container-host"
+	const node = "apiVersion: v1\nkind: Node\nmetadata: {name: win-1, labels: {kubernetes.io/os: windows}}\n" +
+		"spec: {taints: [{key: os, value: windows, effect: NoSchedule}]}\n---\n"
+	return []Rule{{
+		ID: "place-no-node", whole: true, Severity: finding.Error, Effect: Fails,
+		Title:  "a Windows node takes the pods",
+		Means:  "the pods are not scheduled: no Windows node has the labels that they select, or each has a taint that they do not tolerate. Taints for a state, such as a cordon, do not count.",
+		Remedy: "write the toleration or the label, or change the nodes", Source: taintAt, object: noNode,
+		Bad:  node + pod("metadata: {name: web}", ""),
+		Good: node + pod("metadata: {name: web}", "tolerations: [{key: os, value: windows}]"),
+	}}
+}
+
+func noNode(o *object, m *manifests, found report) {
+	p := o.pods
+	if len(m.nodes) == 0 || p == nil || p.isPatch() || p.system.name != corev1.Windows || p.spec.NodeName != "" {
+		return
+	}
+	var why []string
+	for _, n := range m.nodes {
+		reason := refuses(n, p)
+		if reason == "" {
+			return
+		}
+		if len(why) < mostPlaces {
+			why = append(why, n.Name+" "+reason)
+		}
+	}
+	found(seen{at: p.path, what: fmt.Sprintf("none of %s takes the pods: %s", finding.Several(len(m.nodes), "Windows node"), strings.Join(why, "; "))})
+}
+
+// refuses returns why a node does not take pods, by the scheduler's own functions; "": it takes them.
+func refuses(n *corev1.Node, p *pods) string {
+	matches, err := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: p.spec}).Match(n)
+	if err != nil {
+		return "" // the API server rejects the selector
+	}
+	if !matches {
+		return "does not have the labels"
+	}
+	taint, found := schedulingv1.FindMatchingUntoleratedTaint(klog.Logger{}, n.Spec.Taints, p.spec.Tolerations, lasting, true)
+	if found {
+		return "has the taint " + taint.ToString()
+	}
+	return ""
+}
+
+// lasting reports whether a taint keeps pods away for longer than a state of the node lasts.
+func lasting(t *corev1.Taint) bool {
+	states := []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeUnschedulable, corev1.TaintNodeMemoryPressure,
+		corev1.TaintNodeDiskPressure, corev1.TaintNodeNetworkUnavailable, corev1.TaintNodePIDPressure, corev1.TaintNodeOutOfService,
+		"node.cloudprovider.kubernetes.io/uninitialized"}
+	return t.Effect != corev1.TaintEffectPreferNoSchedule && !slices.Contains(states, t.Key)
+}
