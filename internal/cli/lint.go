@@ -22,7 +22,7 @@ import (
 type lintOptions struct {
 	files         []string
 	failOn        string
-	fix           bool
+	fix           string
 	cluster       clusterOptions
 	namespace     string
 	kubernetes    string
@@ -56,9 +56,10 @@ text, those about its object. A document that is no YAML is a finding too. The
 exit code is 5 if a finding is as severe as --fail-on or worse.
 
 --fix changes the files where one change alone is right: it removes fields that
-Windows rejects or ignores, and adds the selector and the system of pods for
-Windows. All other bytes of a file stay, so do comments. With --dry-run, it
-shows the changes. The text of stdin goes to stdout.`,
+Windows rejects or ignores, and adds the selector of pods for Windows. All other
+bytes of a file stay, so do comments. With --dry-run, it shows the changes. The
+text of stdin goes to stdout. --fix=info is for notes, too: it adds spec.os.name
+and removes what the API server then rejects.`,
 		Example: examples(
 			"lint ./manifests", "a folder, as in CI",
 			"lint -f web.yaml -o wide", "with the source of each fact",
@@ -79,7 +80,8 @@ shows the changes. The text of stdin goes to stdout.`,
 	flags.StringSliceVarP(&o.files, "filename", "f", nil, "`file or folder` to read, several times for several; - for stdin")
 	flags.StringVar(&o.namespace, "namespace", "", "read the objects of this `namespace` alone (default all)")
 	flags.StringVar(&o.kubernetes, "kubernetes", "", "`version` of Kubernetes whose rules hold (default that of the cluster, or all supported ones)")
-	flags.BoolVar(&o.fix, "fix", false, "change the files where one change alone is right")
+	flags.StringVar(&o.fix, "fix", "", "change files where one change alone is right, for findings this `severe`: error, warning or info")
+	flags.Lookup("fix").NoOptDefVal = string(finding.Warning)
 	flags.BoolVar(&o.dryRun, "dry-run", false, "with --fix: show the changes as a diff, and change no file")
 	flags.BoolVar(&o.assumeWindows, "assume-windows", false, "pods are for Windows if the manifests do not show for which system they are")
 	flags.StringSliceVar(&o.templates, "pod-template", nil, "`KIND=PATH` of another kind that holds a pod's template, such as Rollout=spec.template")
@@ -105,11 +107,13 @@ func (o *lintOptions) complete() error {
 	switch {
 	case o.namespace != "" && (!live || len(o.files) > 0):
 		return usagef("--namespace chooses objects of a cluster: name it with --kubeconfig or --context, and no files")
-	case o.fix && len(o.files) == 0:
+	case o.fix != "" && len(o.files) == 0:
 		return usagef("--fix changes files: name them")
-	case o.dryRun && !o.fix:
+	case o.fix != "" && !slices.Contains(finding.Severities(), finding.Severity(o.fix)):
+		return usagef("--fix=%s: use %s", o.fix, strings.Join(failOns()[:3], ", "))
+	case o.dryRun && o.fix == "":
 		return usagef("--dry-run shows what --fix changes: add --fix")
-	case o.fix && slices.Contains(o.files, config.Stdin) && len(o.files) > 1:
+	case o.fix != "" && slices.Contains(o.files, config.Stdin) && len(o.files) > 1:
 		return usagef("--fix writes the text of stdin to stdout: name no files beside -")
 	}
 	o.paths = map[string]string{}
@@ -149,7 +153,7 @@ func (a *app) lintCluster(ctx context.Context, o *lintOptions, r *lint.Reader, o
 
 // fixesStdin reports whether the text of stdin is fixed, and written to stdout.
 func (o *lintOptions) fixesStdin() bool {
-	return o.fix && !o.dryRun && slices.Contains(o.files, config.Stdin)
+	return o.fix != "" && !o.dryRun && slices.Contains(o.files, config.Stdin)
 }
 
 func (a *app) runLint(ctx context.Context, o *lintOptions) error {
@@ -172,9 +176,9 @@ func (a *app) runLint(ctx context.Context, o *lintOptions) error {
 	var report lint.Report
 	switch {
 	case o.dryRun:
-		report = r.FixDry(options)
-	case o.fix:
-		r.Fix(options)
+		report = r.FixDry(options, finding.Severity(o.fix))
+	case o.fix != "":
+		r.Fix(options, finding.Severity(o.fix))
 		fallthrough
 	default:
 		report = r.Check(options)
@@ -202,7 +206,7 @@ func (a *app) writeFixed(o *lintOptions, r *lint.Reader) error {
 	for _, t := range r.Texts() {
 		var err error
 		switch {
-		case !o.fix:
+		case o.fix == "":
 		case o.dryRun && a.inText():
 			_, err = a.page().Write(diff.Diff(t.File, t.Before, t.File, t.After))
 		case o.dryRun:

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/swdt-dev/swdt/internal/format/yamledit"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 // fix is the change that a rule makes to a manifest: a field is removed, or given a value.
@@ -57,13 +58,14 @@ const (
 	mostParsed = 16 << 20
 )
 
-// Fix changes the texts so that the findings with a fix are gone; a later Check reports them as fixed. It changes no other byte. Findings
+// Fix changes the texts so that the findings with a fix that are as severe as least or worse are gone; a later Check
+// reports them as fixed. It changes no other byte. Findings
 // that are ignored stay, and so do those in a form of YAML that it does not change, such as values behind aliases.
-func (r *Reader) Fix(o Options) {
-	f := fixing{reader: r, left: mostParsed, failed: map[failedFix]bool{}}
+func (r *Reader) Fix(o Options, least finding.Severity) {
+	f := fixing{reader: r, least: least, left: mostParsed, failed: map[failedFix]bool{}}
 	for range mostRounds {
 		before := len(f.fixed)
-		for _, found := range inOneDocument(r.read().check(o).found) {
+		for _, found := range f.inOneDocument(r.read().check(o).found) {
 			f.document(found)
 		}
 		if len(f.fixed) == before {
@@ -95,12 +97,12 @@ func (r *Reader) Texts() (all []Text) {
 }
 
 // FixDry changes the texts as Fix does, and returns the report about the texts before, without the findings that are gone.
-func (r *Reader) FixDry(o Options) Report {
+func (r *Reader) FixDry(o Options, least finding.Severity) Report {
 	report := r.Check(o)
-	r.Fix(o)
+	r.Fix(o, least)
 	report.Fixed, report.DryRun = append([]Fixed{}, r.fixed...), true
 	report.Findings = slices.DeleteFunc(report.Findings, func(f Finding) bool {
-		return f.Fixable && f.Ignored == "" && !r.unfixable[nameOf(f)]
+		return f.fixedBy(least) && !r.unfixable[nameOf(f)]
 	})
 	return report
 }
@@ -108,9 +110,15 @@ func (r *Reader) FixDry(o Options) Report {
 // fixing is one run of Fix.
 type fixing struct {
 	reader *Reader
+	least  finding.Severity
 	left   int // bytes that may be parsed
 	failed map[failedFix]bool
 	fixed  []Fixed
+}
+
+// fixedBy reports whether Fix with a severity fixes the finding.
+func (f Finding) fixedBy(least finding.Severity) bool {
+	return f.Fixable && f.Ignored == "" && f.Severity.AtLeast(least)
 }
 
 // nameOf names the fix of a finding.
@@ -119,10 +127,10 @@ func nameOf(f Finding) failedFix { return failedFix{f.Rule, f.File, f.Object, f.
 // failedFix names a fix that the form of the text does not allow.
 type failedFix struct{ rule, file, object, field string }
 
-// inOneDocument returns the findings with a fix, those of a document together. A document further down comes first, so that its
-// changes move no other one.
-func inOneDocument(found []Finding) (all [][]Finding) {
-	found = slices.DeleteFunc(slices.Clone(found), func(f Finding) bool { return !f.Fixable || f.Ignored != "" })
+// inOneDocument returns the findings to fix, those of a document together. A document further down comes first, so that
+// its changes move no other one.
+func (f *fixing) inOneDocument(found []Finding) (all [][]Finding) {
+	found = slices.DeleteFunc(slices.Clone(found), func(one Finding) bool { return !one.fixedBy(f.least) })
 	place := func(f Finding) part { return f.repair.object.in }
 	slices.SortStableFunc(found, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(place(a).text, place(b).text), cmp.Compare(place(b).begin, place(a).begin))

@@ -8,12 +8,12 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
-// fixed returns a text after Fix, with the report about it.
+// fixed returns a text after Fix, of notes too, with the report about it.
 func fixed(t *testing.T, text string) (string, lint.Report) {
 	t.Helper()
 	var r lint.Reader
 	r.File("a.yaml", []byte(text))
-	r.Fix(lint.Options{})
+	r.Fix(lint.Options{}, finding.Info)
 	return string(r.Texts()[0].After), r.Check(lint.Options{})
 }
 
@@ -166,6 +166,21 @@ func TestFixLeaves(t *testing.T) {
 		if got, _ := fixed(t, text); got != text {
 			t.Errorf("%s:\n%s", name, got)
 		}
+	}
+}
+
+// Notes are fixed only if they are asked for: their fields do no harm.
+func TestNotesAreFixedOnDemand(t *testing.T) {
+	const text = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  nodeSelector: {kubernetes.io/os: windows}\n  hostPID: true\n  containers:\n" +
+		"  - {name: a, image: 'a:1', securityContext: {capabilities: {drop: [ALL]}}, resources: {limits: {memory: 1Gi}}}\n"
+	var r lint.Reader
+	r.File("a.yaml", []byte(text))
+	r.Fix(lint.Options{}, finding.Warning)
+	if got := string(r.Texts()[0].After); got != strings.Replace(text, "  hostPID: true\n", "", 1) {
+		t.Errorf("warnings:\n%s", got)
+	}
+	if got, _ := fixed(t, text); strings.Contains(got, "capabilities") || !strings.Contains(got, "os:") {
+		t.Errorf("notes too:\n%s", got)
 	}
 }
 

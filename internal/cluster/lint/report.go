@@ -86,8 +86,8 @@ func (r Report) WriteText(p *ui.Page) error {
 	if err := finding.WriteList(p, r.entries(p.Wide)); err != nil {
 		return err
 	}
-	if n := r.fixable(); n > 0 {
-		if _, err := fmt.Fprintf(p, "%s: %s\n", remedy.Command("lint", "--fix"), fixes(n)); err != nil {
+	if n := r.fixable(finding.Warning); n > 0 {
+		if _, err := fmt.Fprintf(p, "%s fixes %s\n", remedy.Command("lint", "--fix"), finding.Several(n, "finding")); err != nil {
 			return err
 		}
 	}
@@ -118,21 +118,14 @@ func (r Report) writeFixed(p *ui.Page) error {
 	return nil
 }
 
-// fixable counts the findings that --fix removes.
-func (r Report) fixable() (n int) {
+// fixable counts the findings that Fix with a severity removes.
+func (r Report) fixable(least finding.Severity) (n int) {
 	for _, f := range r.Findings {
-		if f.Fixable && f.Ignored == "" {
+		if f.fixedBy(least) {
 			n++
 		}
 	}
 	return n
-}
-
-func fixes(n int) string {
-	if n == 1 {
-		return "fixes 1 of them"
-	}
-	return fmt.Sprintf("fixes %d of them", n)
 }
 
 func withPods(n int) string {
