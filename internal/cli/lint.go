@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -10,8 +12,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 
+	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/cluster/lint"
 	"github.com/swdt-dev/swdt/internal/cluster/lintlive"
 	"github.com/swdt-dev/swdt/internal/config"
@@ -25,6 +29,7 @@ type lintOptions struct {
 	fix           string
 	cluster       clusterOptions
 	namespace     string
+	explain       string
 	kubernetes    string
 	dryRun        bool
 	templates     []string
@@ -46,9 +51,11 @@ It changes nothing without --fix, and contacts nothing but a cluster that
 
 It reads YAML and JSON: files, folders, and stdin for the output of kustomize or
 helm; without files, the objects of the cluster. With both, it holds the files
-against the version, the nodes and the networks of the cluster. Pods are for
-Windows if spec.os.name, a nodeSelector, an affinity, a RuntimeClass of the
-manifests, windowsOptions or the name of an image shows it.
+against the version, the nodes and the networks of the cluster. --explain reads
+the status of pods and the events about them, and names why they do not run.
+
+Pods are for Windows if spec.os.name, a nodeSelector, an affinity, a
+RuntimeClass of the manifests, windowsOptions or the name of an image shows it.
 
 A comment "# swdt-lint:ignore RULE: REASON" above a field ignores findings about
 it and what is below it; the annotation swdt.dev/lint-ignore, with the same
@@ -65,6 +72,7 @@ and removes what the API server then rejects.`,
 			"lint -f web.yaml -o wide", "with the source of each fact",
 			"lint ./manifests --fix --dry-run", "the changes, as a diff",
 			"lint --kubeconfig admin.conf", "the objects of a cluster",
+			"lint --explain deploy/web", "why its pods do not run",
 			"lint - --assume-windows", "stdin, as from helm template",
 			"lint ./manifests -o sarif > lint.sarif", "also github and junit",
 		),
@@ -79,6 +87,7 @@ and removes what the API server then rejects.`,
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&o.files, "filename", "f", nil, "`file or folder` to read, several times for several; - for stdin")
 	flags.StringVar(&o.namespace, "namespace", "", "read the objects of this `namespace` alone (default all)")
+	flags.StringVar(&o.explain, "explain", "", "find why a `pod` of the cluster does not run, or those of KIND/NAME")
 	flags.StringVar(&o.kubernetes, "kubernetes", "", "`version` of Kubernetes whose rules hold (default that of the cluster, or all supported ones)")
 	flags.StringVar(&o.fix, "fix", "", "change files where one change alone is right, for findings this `severe`: error, warning or info")
 	flags.Lookup("fix").NoOptDefVal = string(finding.Warning)
@@ -94,7 +103,10 @@ and removes what the API server then rejects.`,
 
 // complete checks the flags.
 func (o *lintOptions) complete() error {
-	live := o.cluster.named()
+	live := o.cluster.named() || o.explain != ""
+	if o.explain != "" && len(o.files) > 0 {
+		return usagef("--explain reads a cluster: name no files")
+	}
 	if len(o.files) == 0 && !live {
 		return usagef("name files or folders to read, - for stdin, or a cluster with --kubeconfig or --context")
 	}
@@ -143,12 +155,28 @@ func (a *app) lintCluster(ctx context.Context, o *lintOptions, r *lint.Reader, o
 			return unreachable(explain(bounded, err))
 		}
 	}
-	if len(o.files) > 0 {
+	switch {
+	case o.explain != "":
+		return o.explainPods(bounded, c, r)
+	case len(o.files) > 0:
 		err = lintlive.Around(bounded, c, r)
-	} else {
+	default:
 		err = lintlive.Read(bounded, c, r, o.namespace)
 	}
 	return unreachable(explain(bounded, err))
+}
+
+// explainPods reads what the cluster reports of a pod, or of a workload.
+func (o *lintOptions) explainPods(ctx context.Context, c *cluster.Cluster, r *lint.Reader) error {
+	subject, err := lintlive.ParseSubject(o.explain, cmp.Or(o.namespace, metav1.NamespaceDefault))
+	if err != nil {
+		return usagef("--explain %s: %v", o.explain, err)
+	}
+	err = lintlive.Explain(ctx, c, r, subject)
+	if errors.As(err, new(*lintlive.NoSuchObjectError)) {
+		return usagef("--explain %s: %v; --namespace names another one", o.explain, err)
+	}
+	return unreachable(explain(ctx, err))
 }
 
 // fixesStdin reports whether the text of stdin is fixed, and written to stdout.
@@ -168,7 +196,7 @@ func (a *app) runLint(ctx context.Context, o *lintOptions) error {
 		return err
 	}
 	options := lint.Options{AssumeWindows: o.assumeWindows, Kubernetes: o.kubernetes}
-	if o.cluster.named() {
+	if o.cluster.named() || o.explain != "" {
 		if err := a.lintCluster(ctx, o, r, &options); err != nil {
 			return err
 		}

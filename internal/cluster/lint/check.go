@@ -76,10 +76,10 @@ func (r *reading) check(o Options) checking {
 	c := checking{manifests: newManifests(r.objects)}
 	c.addBroken(r.broken)
 	for _, one := range r.objects {
-		if one.around {
-			continue
-		}
 		for _, rule := range rules {
+			if one.checked == nothing || one.checked == status && !rule.aboutStatus {
+				continue
+			}
 			c.check(one, rule)
 		}
 	}
@@ -122,7 +122,7 @@ func (c *checking) add(o *object, rule Rule, s seen) {
 	repair := repairOf(o, rule, s)
 	c.found = append(c.found, Finding{
 		Rule: rule.ID, Effect: cmp.Or(s.effect, rule.Effect), Since: rule.Since, Source: rule.Source,
-		Finding: finding.New(evidenceOf(s.at, value), "%s", s.what).As(cmp.Or(s.severity, rule.Severity)).Remedied("%s", cmp.Or(s.remedy, rule.Remedy)),
+		Finding: finding.New(cmp.Or(s.evidence, evidenceOf(s.at, value)), "%s", s.what).As(cmp.Or(s.severity, rule.Severity)).Remedied("%s", cmp.Or(s.remedy, rule.Remedy)),
 		File:    o.file, Line: line, Column: column, Object: o.String(), Field: s.at.String(), Ignored: o.ignored(rule.ID, s.at),
 		Fixable: repair.object != nil, repair: repair,
 	})

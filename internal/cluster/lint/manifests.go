@@ -6,6 +6,7 @@ import corev1 "k8s.io/api/core/v1"
 type manifests struct {
 	namespaces map[string]*object
 	labelled   map[label][]*pods // the pods for Windows that have a label
+	windows    map[about]bool    // the objects whose pods are for Windows
 	nodes      []*corev1.Node    // of Windows
 	hasWindows map[string]bool   // the namespaces with pods for Windows
 	// credentialSpecs are the names of all GMSACredentialSpec.
@@ -13,12 +14,15 @@ type manifests struct {
 	networks        []string // the pod networks, by what their DaemonSets are called
 }
 
+// about names an object.
+type about struct{ kind, namespace, name string }
+
 // label is a label of pods in a namespace.
 type label struct{ namespace, key, value string }
 
 // newManifests returns the manifests of all objects. The systems of their pods must be known.
 func newManifests(all []*object) *manifests {
-	m := &manifests{namespaces: namespacesOf(all), labelled: map[label][]*pods{}, hasWindows: map[string]bool{}, credentialSpecs: map[string]bool{}}
+	m := &manifests{namespaces: namespacesOf(all), labelled: map[label][]*pods{}, hasWindows: map[string]bool{}, windows: map[about]bool{}, credentialSpecs: map[string]bool{}}
 	for _, o := range all {
 		m.addNode(o)
 		m.addNetwork(o)
@@ -29,6 +33,7 @@ func newManifests(all []*object) *manifests {
 			continue
 		}
 		m.hasWindows[o.namespace] = true
+		m.windows[about{o.kind, o.namespace, o.name}] = true
 		for key, value := range o.pods.labels() {
 			is := label{o.namespace, key, value}
 			m.labelled[is] = append(m.labelled[is], o.pods)

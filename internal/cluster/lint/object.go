@@ -20,7 +20,7 @@ import (
 // object is one object of a file.
 type object struct {
 	file                  string
-	around                bool // it is not checked
+	checked               checked
 	node                  *yaml.Node
 	in                    part
 	group                 string // of its apiVersion; "": the core group

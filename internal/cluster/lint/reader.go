@@ -28,10 +28,19 @@ type Reader struct {
 type text struct {
 	name     string // of its file; "": it is an object of a cluster
 	content  []byte
-	template bool   // Helm's
-	around   bool   // its objects are not checked
+	template bool // Helm's
+	checked  checked
 	before   []byte // what Fix has changed; nil: nothing
 }
+
+// checked is what the rules look at of the objects of a text.
+type checked int
+
+const (
+	everything checked = iota
+	status             // the status alone
+	nothing
+)
 
 // reading is what was read of all texts.
 type reading struct {
@@ -75,7 +84,12 @@ func (r *Reader) Live(content []byte) { r.texts = append(r.texts, text{content: 
 
 // Around reads an object of a cluster, as JSON, that the rules hold others against, and that is not checked itself.
 func (r *Reader) Around(content []byte) {
-	r.texts = append(r.texts, text{content: content, around: true})
+	r.texts = append(r.texts, text{content: content, checked: nothing})
+}
+
+// LiveStatus reads an object of a cluster, as JSON, of which the status alone is checked: its maker is read, too.
+func (r *Reader) LiveStatus(content []byte) {
+	r.texts = append(r.texts, text{content: content, checked: status})
 }
 
 // files counts the texts that are no objects of a cluster.
@@ -141,7 +155,7 @@ func (r *reading) addBroken(file string, b documents.Broken) {
 // file has {{, so that it may be a template which YAML can read.
 func (r *reading) object(t text, n *yaml.Node, in part, braces bool) {
 	file := t.name
-	o := &object{file: file, around: t.around, node: n, in: in, kind: documents.Text(n, "kind"), name: documents.Text(n, "metadata", "name"),
+	o := &object{file: file, checked: t.checked, node: n, in: in, kind: documents.Text(n, "kind"), name: documents.Text(n, "metadata", "name"),
 		namespace: documents.Text(n, "metadata", "namespace"), group: groupOf(documents.Text(n, "apiVersion"))}
 	if o.kind == "" || documents.Text(n, "apiVersion") == "" || o.kind == "Secret" {
 		return

@@ -29,7 +29,7 @@ type Report struct {
 func (r *reading) report(c checking) Report {
 	report := Report{Findings: sorted(c.found), More: c.more, Unread: r.unread}
 	for _, o := range r.objects {
-		if o.around {
+		if o.checked != everything {
 			continue
 		}
 		report.Objects++

@@ -39,6 +39,8 @@ type Rule struct {
 	// whole marks a rule about something that pods lack. It looks at whole pods alone, and not at a patch of kustomize.
 	whole bool
 
+	aboutStatus bool // the rule looks at what a cluster reports
+
 	// fix changes a manifest so that the finding is gone, and nothing else of what Windows does with it; nil: the author
 	// has to choose.
 	fix *fix
@@ -71,6 +73,7 @@ type seen struct {
 	severity finding.Severity
 	effect   Effect
 	remedy   string
+	evidence string // "": the field with its value
 	// byHand reports that the rule's fix does not fit.
 	byHand bool
 }
@@ -81,7 +84,7 @@ type report func(seen)
 func Rules() []Rule {
 	var all []Rule
 	for _, some := range [][]Rule{fileRules(), apiRules(), placingRules(), nodeRules(), securityRules(), hostProcessRules(), storageRules(), mountRules(), resourceRules(),
-		lifecycleRules(), networkRules(), serviceRules(), ignoreRules()} {
+		lifecycleRules(), networkRules(), serviceRules(), statusRules(), ignoreRules()} {
 		all = append(all, some...)
 	}
 	return all

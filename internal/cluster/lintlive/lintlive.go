@@ -77,9 +77,34 @@ func Around(ctx context.Context, c *cluster.Cluster, r *lint.Reader) error {
 	return nil
 }
 
+// read hands the objects to take as their authors wrote them, as far as the API server shows that.
 func (k resource) read(ctx context.Context, c *cluster.Cluster, namespace string, take func([]byte)) error {
+	return k.each(ctx, c, namespace, "", func(o *unstructured.Unstructured) error {
+		if metav1.GetControllerOf(o) != nil {
+			return nil
+		}
+		if k.kind != "Node" {
+			unstructured.RemoveNestedField(o.Object, "status")
+		}
+		return hand(o, take)
+	})
+}
+
+// hand hands an object to take.
+func hand(o *unstructured.Unstructured, take func([]byte)) error {
+	o.SetManagedFields(nil)
+	text, err := json.Marshal(o.Object)
+	if err != nil {
+		return fmt.Errorf("write %s %s as JSON: %w", o.GetKind(), o.GetName(), err)
+	}
+	take(text)
+	return nil
+}
+
+// each lists the objects of a namespace that a field selector chooses; "": all.
+func (k resource) each(ctx context.Context, c *cluster.Cluster, namespace, fields string, visit func(*unstructured.Unstructured) error) error {
 	for next := ""; ; {
-		body, err := k.page(ctx, c, namespace, next)
+		body, err := k.page(ctx, c, namespace, fields, next)
 		var list unstructured.UnstructuredList
 		if err == nil {
 			err = json.Unmarshal(body, &list)
@@ -88,7 +113,9 @@ func (k resource) read(ctx context.Context, c *cluster.Cluster, namespace string
 			return c.Failure("list the "+k.plural, cluster.Permission{Verb: "list", Group: k.Group, Resource: k.plural, Namespace: namespace}, err)
 		}
 		for i := range list.Items {
-			if err := k.add(&list.Items[i], take); err != nil {
+			list.Items[i].SetAPIVersion(k.GroupVersion.String())
+			list.Items[i].SetKind(k.kind)
+			if err := visit(&list.Items[i]); err != nil {
 				return err
 			}
 		}
@@ -99,7 +126,7 @@ func (k resource) read(ctx context.Context, c *cluster.Cluster, namespace string
 }
 
 // page returns one page of the list of all objects.
-func (k resource) page(ctx context.Context, c *cluster.Cluster, namespace, next string) ([]byte, error) {
+func (k resource) page(ctx context.Context, c *cluster.Cluster, namespace, fields, next string) ([]byte, error) {
 	at := []string{"/apis", k.Group, k.Version}
 	if k.Group == "" {
 		at = []string{"/api", k.Version}
@@ -108,6 +135,9 @@ func (k resource) page(ctx context.Context, c *cluster.Cluster, namespace, next 
 		at = append(at, "namespaces", namespace)
 	}
 	request := c.Clientset().CoreV1().RESTClient().Get().AbsPath(path.Join(append(at, k.plural)...)).Param("limit", fmt.Sprint(pageSize))
+	if fields != "" {
+		request.Param("fieldSelector", fields)
+	}
 	if next != "" {
 		request.Param("continue", next)
 	}
@@ -121,21 +151,4 @@ func (k resource) page(ctx context.Context, c *cluster.Cluster, namespace, next 
 		err = fmt.Errorf("the API server sent more than %d MiB for %d objects", mostBytes>>20, pageSize)
 	}
 	return body, err
-}
-
-// add hands an object to take as its author wrote it, as far as the API server shows that.
-func (k resource) add(o *unstructured.Unstructured, take func([]byte)) error {
-	if metav1.GetControllerOf(o) != nil {
-		return nil
-	}
-	o.SetAPIVersion(k.GroupVersion.String())
-	o.SetKind(k.kind)
-	o.SetManagedFields(nil)
-	unstructured.RemoveNestedField(o.Object, "status")
-	text, err := json.Marshal(o.Object)
-	if err != nil {
-		return fmt.Errorf("write %s %s as JSON: %w", k.kind, o.GetName(), err)
-	}
-	take(text)
-	return nil
 }

@@ -2,15 +2,20 @@ package lintlive_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/swdt-dev/swdt/internal/cluster"
@@ -18,6 +23,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster/lintlive"
 	"github.com/swdt-dev/swdt/internal/sandbox/controlplane"
 	"github.com/swdt-dev/swdt/internal/sandbox/controlplane/controlplanetest"
+	"github.com/swdt-dev/swdt/internal/wait"
 )
 
 // The tests share one control plane, since its start takes most of their time.
@@ -28,6 +34,7 @@ func TestLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("defaults", func(t *testing.T) { defaults(t, c) })
+	t.Run("explain", func(t *testing.T) { explains(t, c) })
 	t.Run("around", func(t *testing.T) { filesAround(t, c) })
 }
 
@@ -39,8 +46,8 @@ func defaults(t *testing.T, c *cluster.Cluster) {
 	for i, rule := range lint.Rules() {
 		for j, example := range []string{rule.Bad, rule.Good} {
 			namespace := fmt.Sprintf("lint-%d-%d", i, j)
-			if rule.ID == "life-stopsignal" {
-				continue // the API server drops the field, an alpha feature
+			if rule.ID == "life-stopsignal" || strings.HasPrefix(rule.ID, "pod-") {
+				continue // the API server drops the field, an alpha feature, or the status
 			}
 			files.Around([]byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: " + namespace + "}\n"))
 			for _, o := range apply(t, c, namespace, lint.Manifest(example)) {
@@ -62,6 +69,67 @@ func defaults(t *testing.T, c *cluster.Cluster) {
 	var one lint.Reader
 	if err := lintlive.Read(t.Context(), c, &one, "lint-1-1"); err != nil || one.Check(lint.Options{}).Objects > 2 {
 		t.Errorf("%v, %d objects of one namespace", err, one.Check(lint.Options{}).Objects)
+	}
+}
+
+// explains shows what the real controllers and the real scheduler report of a Deployment that no node takes, and of one whose
+// pods the API server rejects, and that the reports about another pod are left out.
+func explains(t *testing.T, c *cluster.Cluster) {
+	options := &corev1.WindowsSecurityContextOptions{HostProcess: ptr.To(true), RunAsUserName: ptr.To(`NT AUTHORITY\SYSTEM`)}
+	for _, test := range []struct {
+		namespace, enforced string
+		spec                corev1.PodSpec
+		want                string
+	}{
+		{"explain-a", "privileged", corev1.PodSpec{}, "pod-unscheduled"},
+		{"explain-b", "baseline", corev1.PodSpec{HostNetwork: true, SecurityContext: &corev1.PodSecurityContext{WindowsOptions: options}}, "pod-rejected"},
+	} {
+		apply(t, c, test.namespace, lint.Manifest("hostname: other"))
+		patch := fmt.Sprintf(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":%q}}}`, test.enforced)
+		if _, err := c.Clientset().CoreV1().Namespaces().Patch(t.Context(), test.namespace, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		test.spec.OS = &corev1.PodOS{Name: corev1.Windows}
+		test.spec.NodeSelector = map[string]string{corev1.LabelOSStable: "windows"}
+		test.spec.Containers = []corev1.Container{{Name: "api", Image: "registry.example/api:v1"}}
+		labels := map[string]string{"app": "api"}
+		deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "api"}, Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: test.spec}}}
+		if _, err := c.Clientset().AppsV1().Deployments(test.namespace).Create(t.Context(), deployment, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		subject, err := lintlive.ParseSubject("deploy/api", test.namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = wait.Condition{Name: "the reports of the controllers", Interval: 100 * time.Millisecond, MaxInterval: time.Second, Limit: time.Minute, Look: func(ctx context.Context) error {
+			var r lint.Reader
+			if err := lintlive.Explain(ctx, c, &r, subject); err != nil {
+				return err
+			}
+			report := r.Check(lint.Options{})
+			if of := func(f lint.Finding) bool {
+				return f.Rule == test.want && strings.Contains(f.What, test.namespace+"/api")
+			}; slices.ContainsFunc(report.Findings, of) {
+				for _, f := range report.Findings {
+					if strings.Contains(f.What+f.Object, "web") {
+						t.Errorf("%s: %+v is about another pod", test.want, f)
+					}
+				}
+				return nil
+			}
+			return fmt.Errorf("%s", findings(report))
+		}}.Wait(t.Context())
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	subject, _ := lintlive.ParseSubject("ds/none", "explain-a")
+	if err := lintlive.Explain(t.Context(), c, new(lint.Reader), subject); !errors.As(err, new(*lintlive.NoSuchObjectError)) {
+		t.Errorf("%v", err)
+	}
+	if _, err := lintlive.ParseSubject("service/web", "explain-a"); !errors.As(err, new(*lintlive.UnknownKindError)) {
+		t.Errorf("%v", err)
 	}
 }
 
