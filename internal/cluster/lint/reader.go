@@ -33,7 +33,7 @@ type text struct {
 	before   []byte // what Fix has changed; nil: nothing
 }
 
-// checked is what the rules look at of the objects of a text.
+// checked is the part of the objects of a text that the rules look at.
 type checked int
 
 const (
@@ -42,7 +42,7 @@ const (
 	nothing
 )
 
-// reading is what was read of all texts.
+// reading has the objects of all texts.
 type reading struct {
 	paths   map[string]string
 	objects []*object

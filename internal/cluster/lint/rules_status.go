@@ -46,7 +46,7 @@ func statusRules() (all []Rule) {
 	return all
 }
 
-// what returns what is wrong with the pods, and what is known of their node.
+// what returns what is wrong with the pods, with the versions of their node.
 func (s sign) what(one said, m *manifests) string {
 	what := one.about + ": " + s.is
 	if one.exited {

@@ -140,7 +140,7 @@ func position(n *yaml.Node, part string) int {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// refuseShared fails the edit of a value for which an alias stands, or that one may stand for.
+// refuseShared fails the edit of a value that is an alias, or that aliases may name.
 func (e *edit) refuseShared(n *yaml.Node) {
 	if e.failed == nil && (n.Kind == yaml.AliasNode || n.Anchor != "") {
 		e.failed = &FormError{n.Line, "the value is shared by an anchor and its aliases"}
