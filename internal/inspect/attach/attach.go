@@ -65,6 +65,7 @@ func Run(ctx context.Context, n *node.Node, o Options, r ui.Reporter) error {
 		return err
 	}
 	program := layout.Dlv(o.Dlv.SHA256)
+	removeLeft(ctx, n, program, r)
 	o.Dlv.Label, o.Dlv.SDDL = "dlv", access.SafeFile
 	if _, err := transfer.Send(ctx, n, o.Dlv, program, r); err != nil {
 		return fmt.Errorf("bring dlv.exe to the node: %w", err)
@@ -72,6 +73,23 @@ func Run(ctx context.Context, n *node.Node, o Options, r ui.Reporter) error {
 	s := &session{Options: o, node: n, reporter: r, own: own, pid: pid, program: program}
 	err = s.debug(ctx)
 	return errors.Join(err, s.leave(context.WithoutCancel(ctx)))
+}
+
+// removeLeft removes the debuggers that sessions left whose swdt was killed. Windows refuses to remove those that run.
+func removeLeft(ctx context.Context, n *node.Node, own string, r ui.Reporter) {
+	found, err := n.Files.List(ctx, &agentv1.ListFilesRequest{Path: layout.Debuggers})
+	if err != nil {
+		return // there is no such folder, or Send reports what is wrong
+	}
+	for _, entry := range found.GetEntries() {
+		path := entry.GetPath()
+		if name := path[strings.LastIndex(path, `\`)+1:]; entry.GetFolder() || entry.GetLink() || !strings.HasPrefix(name, "dlv-") || strings.EqualFold(path, own) {
+			continue
+		}
+		if _, err := n.Files.Remove(ctx, &agentv1.RemoveRequest{Path: path}); err != nil {
+			r.Debug("remove %s, which another session left or uses: %v", path, err)
+		}
+	}
 }
 
 // processesOf returns the process that the SCM has started for a service, and that of its program, which a wrapper may

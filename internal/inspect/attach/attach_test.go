@@ -162,6 +162,22 @@ func TestTheServiceRunsOn(t *testing.T) {
 	}
 }
 
+// A debugger that a killed session left is removed by the next one, other files are not.
+func TestLeftDebuggersAreRemoved(t *testing.T) {
+	b := newBench(t)
+	left, other := layout.Dlv(strings.Repeat("a", 64)), layout.Debuggers+`\notes.txt`
+	b.node.Put(left, []byte("MZ"))
+	b.node.Put(other, []byte("mine"))
+	b.attach(t.Context())
+	if b.node.Get(left) != nil || b.node.Get(other) == nil || b.node.Get(b.program) == nil {
+		t.Error("the debugger of another session is there, or another file is gone")
+	}
+	close(b.stop)
+	if err := <-b.end; err != nil {
+		t.Error(err)
+	}
+}
+
 // halted halts the process and makes another call.
 func halted(client *rpc.Client, method string) error {
 	if err := client.Call("RPCServer.Command", map[string]string{"name": "halt"}, &state{}); err != nil {

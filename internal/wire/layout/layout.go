@@ -72,8 +72,11 @@ const BinarySDDL = "O:BAD:P(A;;FA;;;SY)(A;;FA;;;BA)(A;;0x1200a9;;;BU)"
 // Agent returns the path of the agent with this hash (64 hex digits, SHA-256).
 func Agent(hash string) string { return Agents + `\` + hash + `\` + AgentName }
 
-// Dlv returns the path of a debugger that `swdt attach` brings, by its hash (64 hex digits, SHA-256).
-func Dlv(hash string) string { return Root + `\debug\dlv-` + hash[:12] + ".exe" }
+// Debuggers is the folder of the debuggers that `swdt attach` brings.
+const Debuggers = Root + `\debug`
+
+// Dlv returns the path of a debugger, by its hash (64 hex digits, SHA-256).
+func Dlv(hash string) string { return Debuggers + `\dlv-` + hash[:12] + ".exe" }
 
 // Staged returns the path at which a new binary waits beside its destination.
 func Staged(destination, hash string) string { return destination + ".swdt-" + hash[:12] }
