@@ -3,7 +3,8 @@
 //	record -session FILE -cast FILE.cast -page FILE.md
 //
 // The session is a text. Each line that begins with "$ " is a command, which bash runs; each line
-// that begins with "# " is a title for the commands below it. "! N" demands that the command above it
+// that begins with "# " is a title for the commands below it, and one that begins with "~ " a command that is not
+// shown. "! N" demands that the command above it
 // exits with N instead of 0. The recording is an asciicast of version 2, with a marker for each
 // command; the page is the same as Markdown, whose commands TestGuides of internal/cli runs again.
 package main

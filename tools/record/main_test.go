@@ -12,8 +12,8 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	got, err := parse("# First\n$ one\n$ two\n! 4\n\n# Second\n$ three\n")
-	want := []command{{"First", "one", 0}, {"", "two", 4}, {"Second", "three", 0}}
+	got, err := parse("~ zero\n# First\n$ one\n$ two\n! 4\n\n# Second\n$ three\n")
+	want := []command{{text: "zero", hidden: true}, {title: "First", text: "one"}, {text: "two", exit: 4}, {title: "Second", text: "three"}}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(command{})); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
@@ -50,8 +50,12 @@ func TestLinesAreThoseThatStay(t *testing.T) {
 }
 
 func TestCastCutsWaits(t *testing.T) {
-	got := cast([]command{{text: "x"}}, [][]chunk{{{time.Hour, []byte("y\r\n")}}})
-	want := `[0.00, "m", "x"]
+	got := cast([]command{{text: "h", hidden: true}, {text: "w"}, {text: "x"}}, [][]chunk{nil, nil, {{time.Hour, []byte("y\r\n")}}})
+	want := `[0.00, "m", "w"]
+[0.00, "o", "\u001b[32m$\u001b[0m "]
+[0.00, "o", "w"]
+[0.00, "o", "\r\n"]
+[0.00, "m", "x"]
 [0.00, "o", "\u001b[32m$\u001b[0m "]
 [0.03, "o", "x"]
 [0.43, "o", "\r\n"]

@@ -11,6 +11,8 @@ type command struct {
 	title string // printed above it; "": none
 	text  string
 	exit  int // its exit code
+	// hidden reports that neither the recording nor the page shows the command.
+	hidden bool
 }
 
 func parse(text string) ([]command, error) {
@@ -29,6 +31,8 @@ func parse(text string) ([]command, error) {
 			}
 			session = append(session, command{title: title, text: rest})
 			title = ""
+		case kind == "~":
+			session = append(session, command{text: rest, hidden: true})
 		case kind == "!" && len(session) > 0:
 			code, err := strconv.Atoi(rest)
 			if err != nil {
@@ -36,7 +40,7 @@ func parse(text string) ([]command, error) {
 			}
 			session[len(session)-1].exit = code
 		default:
-			return nil, fmt.Errorf("line %d: %q does not begin with #, $ or ! and a space", i+1, line)
+			return nil, fmt.Errorf("line %d: %q does not begin with #, $, ~ or ! and a space", i+1, line)
 		}
 	}
 	if len(session) == 0 {

@@ -33,7 +33,17 @@ func cast(session []command, outputs [][]chunk) []byte {
 	}
 	fmt.Fprintf(&file, `{"version": 2, "width": %d, "height": %d, "title": "swdt on a sandbox", "env": {"TERM": "xterm-256color"}}`+"\n",
 		columns, rows)
+	first := true
 	for i, command := range session {
+		if command.hidden {
+			continue
+		}
+		// The first command is there with its output at once: pictures that do not move show the first frame.
+		keystroke, beforeRun, longestGap := keystroke, beforeRun, longestGap
+		if first {
+			keystroke, beforeRun, longestGap = 0, 0, 0
+		}
+		first = false
 		if command.title != "" {
 			write("o", "\x1b[36m# "+command.title+"\x1b[0m\r\n")
 			now += beforeRun
@@ -74,6 +84,10 @@ func writePage(file string, session []command, outputs [][]chunk, home string) e
 	var page strings.Builder
 	page.WriteString(head + pageMark + "\n")
 	for i, command := range session {
+		if command.hidden {
+			fmt.Fprintf(&page, "\n<!-- guide: run %s -->\n", command.text)
+			continue
+		}
 		if command.title != "" {
 			fmt.Fprintf(&page, "\n%s:\n", command.title)
 		}
