@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/swdt-dev/swdt/internal/ui/htmlpage"
 )
 
 //go:embed page.html
@@ -17,6 +19,9 @@ var page string
 
 // dataMark is the placeholder of the data in page.html.
 const dataMark = "{{data}}"
+
+// scrollMark is the placeholder of the style of boxes that scroll.
+const scrollMark = "{{scroll}}"
 
 const (
 	// The page has the end of each log, up to pageLog bytes, and the beginning of each
@@ -47,7 +52,7 @@ func writePage(file, root string, m Manifest) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	before, after, ok := strings.Cut(page, dataMark)
+	before, after, ok := strings.Cut(strings.Replace(page, scrollMark, htmlpage.Scroll(), 1), dataMark)
 	if !ok {
 		return fmt.Errorf("the page has no %s", dataMark)
 	}

@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/swdt-dev/swdt/internal/proof/htmlpage"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/htmlpage"
 )
 
 //go:embed page.html

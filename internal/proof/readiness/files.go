@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/localfile"
-	"github.com/swdt-dev/swdt/internal/proof/htmlpage"
 	"github.com/swdt-dev/swdt/internal/proof/junit"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/htmlpage"
 )
 
 // The files of a report in the folder of its run.

@@ -5,8 +5,8 @@ import (
 	"html/template"
 	"io"
 
-	"github.com/swdt-dev/swdt/internal/proof/htmlpage"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/htmlpage"
 )
 
 //go:embed page.html

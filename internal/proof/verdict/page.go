@@ -6,7 +6,7 @@ import (
 	"io"
 	"path"
 
-	"github.com/swdt-dev/swdt/internal/proof/htmlpage"
+	"github.com/swdt-dev/swdt/internal/ui/htmlpage"
 )
 
 //go:embed page.html

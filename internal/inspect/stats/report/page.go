@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/swdt-dev/swdt/internal/inspect/stats"
+	"github.com/swdt-dev/swdt/internal/ui/htmlpage"
 )
 
 //go:embed report.html
@@ -15,17 +16,10 @@ var page string
 // Page writes the page of the first recording. If the second recording is not nil, the page shows
 // the second recording beside the first.
 func Page(w io.Writer, a Recorded, b *Recorded) error {
-	t, err := template.New("report").Funcs(template.FuncMap{
+	return htmlpage.Write(w, page, template.FuncMap{
 		"counts": counts, "ms": milliseconds, "ratio": ratio,
 		"perMinute": func(verdicts map[stats.Verdict]float64) string { return stats.Counts(verdicts, "%.1f") },
-	}).Parse(page)
-	if err != nil {
-		return fmt.Errorf("read the report's template: %w", err)
-	}
-	if err := t.Execute(w, view(a, b)); err != nil {
-		return fmt.Errorf("write the report: %w", err)
-	}
-	return nil
+	}, view(a, b))
 }
 
 type pageView struct {

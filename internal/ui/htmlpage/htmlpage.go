@@ -17,9 +17,18 @@ import (
 //go:embed style.html
 var style string
 
+// scroll is the look of boxes that scroll sideways, of the classes wide and scroll.
+//
+//go:embed scroll.css
+var scroll string
+
+// Scroll returns the template "scroll" as CSS, for pages that are no templates. The page has the property --back.
+func Scroll() string { return scroll }
+
 // Write writes data as the page of an HTML template, which html/template escapes. The template has the
 // functions line and lines (text with visible control characters), words, seconds and utc, and those of own,
-// which come first if names are equal. Its style may begin with {{template "style"}}.
+// which come first if names are equal. Its style may begin with {{template "style"}}, and
+// have {{template "scroll"}}.
 func Write(w io.Writer, page string, own template.FuncMap, data any) error {
 	functions := template.FuncMap{
 		"line": ui.Printable, "lines": ui.PrintableLines, "words": ui.Words,
@@ -27,7 +36,7 @@ func Write(w io.Writer, page string, own template.FuncMap, data any) error {
 		"utc":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 	}
 	maps.Copy(functions, own)
-	t, err := template.New("page").Funcs(functions).Parse(style)
+	t, err := template.New("page").Funcs(functions).Parse(style + `{{define "scroll"}}` + scroll + `{{end}}`)
 	if err == nil {
 		t, err = t.Parse(page)
 	}
