@@ -118,7 +118,11 @@ func (p Push) String() string {
 	}
 	more := ""
 	if p.Method != "" {
-		more = fmt.Sprintf("  (%s, %d bytes, staged after %.3fs)", p.Method, p.SentBytes, p.TransferSeconds)
+		more = fmt.Sprintf("  (%s, %d bytes, staged after %.3fs; swapped `ssh true` + %.3fs;", p.Method, p.SentBytes, p.TransferSeconds, p.AfterConnect)
+		for _, part := range p.Parts {
+			more += fmt.Sprintf(" %s %.3f", part.Name, part.Seconds)
+		}
+		more += ")"
 	}
 	return fmt.Sprintf("%7.3fs%s", p.Seconds, more)
 }
