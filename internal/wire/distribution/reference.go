@@ -3,6 +3,7 @@
 // answers are bounded. swdt and programs on nodes share it, so it needs little beside net/http.
 //
 //   - reference.go: the name of an artifact, as people write it
+//   - imagename.go: the name of an image, as pods have it
 //   - repository.go: requests, logins and redirects
 //   - manifest.go: manifests
 //   - blob.go: blobs, into files, resumed after an interruption

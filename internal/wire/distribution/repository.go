@@ -36,6 +36,11 @@ func Open(reference Reference, o Options) *Repository {
 // Reference returns the reference that the repository was opened with.
 func (r *Repository) Reference() Reference { return r.reference }
 
+// WithDigest returns the same repository with the reference of a digest. Both share the login.
+func (r *Repository) WithDigest(digest string) *Repository {
+	return &Repository{reference: r.reference.WithDigest(digest), client: r.client}
+}
+
 // NewClient returns a client that logs in when a registry demands it. It sends a login to the
 // registry and to the token server that the registry names, and never with less protection than
 // the registry's own address has. A registry without TLS names no other token server without TLS. A redirect to
