@@ -31,7 +31,7 @@ type entry struct {
 	Config   ocispec.Platform  `json:"config"`
 }
 
-// choice is what containerd does with an index. The numbers are places in the index.
+// choice holds the manifests that containerd takes and fetches. The numbers are places in the index.
 type choice struct {
 	Taken  int   `json:"taken"` // -1: none
 	Pulled []int `json:"pulled"`

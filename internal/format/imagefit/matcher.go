@@ -83,7 +83,7 @@ func NewMatcher(containerd string, host Build) (Matcher, error) {
 	return Matcher{}, fmt.Errorf("containerd %s is older than 1.6.0, the first version whose choice swdt knows", containerd)
 }
 
-// Choice is what a containerd takes of an index. The numbers are places in the index, from 0.
+// Choice holds the manifests of an index that a containerd takes and fetches. The numbers are places in the index, from 0.
 type Choice struct {
 	Taken int // -1: nothing, and a pull fails with "no match for platform in manifest"
 	// Pulled are the manifests whose layers a pull fetches, in the order of the index.

@@ -38,13 +38,13 @@ type realEntry struct {
 	Config   imagefit.Platform  `json:"config"`
 }
 
-// realChoice is what lab/matcher writes.
+// realChoice is the choice of a real containerd, as lab/matcher writes it.
 type realChoice struct {
 	Taken  int   `json:"taken"`
 	Pulled []int `json:"pulled"`
 }
 
-// choose is what swdt computes.
+// choose returns the choice that swdt computes.
 func (c realCase) choose(t *testing.T, version string) realChoice {
 	t.Helper()
 	m, err := imagefit.NewMatcher(version, imagefit.Build{Major: int(c.Host[0]), Minor: int(c.Host[1]), Build: int(c.Host[2])})

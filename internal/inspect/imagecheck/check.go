@@ -58,7 +58,7 @@ type known struct {
 	Node
 	host    imagefit.Build
 	matcher imagefit.Matcher
-	problem string          // why nothing can be said about the node
+	problem string          // why nothing is known about the node
 	layers  map[string]bool // by digest: the node has them, or will have them when the images before are pulled
 }
 

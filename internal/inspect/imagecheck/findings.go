@@ -113,6 +113,6 @@ func pullsMore(use Use, n *known, extra int) Finding {
 // unknownNode is about a node for which nothing can be computed.
 func unknownNode(name, problem string) Finding {
 	return Finding{Rule: "node-unknown", Nodes: []string{name}, Source: "",
-		Finding: finding.New("", "nothing can be said about the node: %s", problem).As(finding.Warning).
+		Finding: finding.New("", "its choice is not known: %s", problem).As(finding.Warning).
 			Remedied("name the versions with --windows and --containerd")}
 }
