@@ -163,6 +163,12 @@ func TestNewBytes(t *testing.T) {
 			got = append(got, n.PullBytes, n.NewBytes)
 		}
 	}
+	twice := registrytest.Layer{Digest: "sha256:" + strings.Repeat("cd", 32), Size: 7}
+	served.PutIndex(t, "team/twice", "1", []registrytest.Manifest{{Layers: []registrytest.Layer{twice, twice},
+		Platform: json.RawMessage(`{"os":"windows","architecture":"amd64"}`)}})
+	if n := run(t, registry, []imagecheck.Node{has}, imagecheck.Use{Image: "x.test/team/twice:1"}).Images[0].Nodes[0]; n.PullBytes != 7 {
+		t.Errorf("a layer that is listed twice counts %d bytes", n.PullBytes)
+	}
 	const own, other = 198873947 + 1780 + 1079, 126358310 + 1803 + 1091
 	want := []int64{own, own, own + other, own + other, own, own, 198878947, 5000, 198878947, 5000, 198878947, 0}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -220,6 +226,27 @@ func TestNodesThatAreNotKnown(t *testing.T) {
 		if got := report.Images[0].Nodes[0]; got.Result != imagecheck.Unknown || got.Problem == "" || report.Findings[0].Rule != "node-unknown" {
 			t.Errorf("%+v: %+v", n, got)
 		}
+	}
+}
+
+// A finding with the same text is one, about several nodes; another version of containerd makes another.
+func TestFindingsAreGrouped(t *testing.T) {
+	_, registry := recorded(t)
+	nodes := []imagecheck.Node{node("10.0.17763", "2.4.2"), node("10.0.17763", "2.4.2"), node("10.0.17763", "1.7.12")}
+	for i := range nodes {
+		nodes[i].Name = fmt.Sprintf("win-%d", i+1)
+	}
+	var got [][]string
+	for _, f := range run(t, registry, nodes, imagecheck.Use{Image: "hello-world:nanoserver"}).Findings {
+		got = append(got, f.Nodes)
+	}
+	if diff := cmp.Diff([][]string{{"win-1", "win-2"}, {"win-3"}}, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	// A planned node has no revision that could be older than the image's.
+	report := run(t, registry, []imagecheck.Node{node("10.0.17763", "2.4.2")}, imagecheck.Use{Image: "nats:latest"})
+	if slices.ContainsFunc(report.Findings, func(f imagecheck.Finding) bool { return f.Rule == "newer-patch" }) {
+		t.Errorf("%+v", report.Findings)
 	}
 }
 

@@ -44,29 +44,49 @@ func TestHostileManifests(t *testing.T) {
 	for i := range many {
 		many[i] = entry("{}")
 	}
-	for name, text := range map[string]string{
-		"no JSON":                   "<html>secret-of-the-proxy",
-		"another kind":              `{"schemaVersion":2}`,
-		"version 1":                 `{"schemaVersion":1,"manifests":[]}`,
-		"both kinds":                `{"schemaVersion":2,"manifests":[],"config":{"digest":"` + digest + `","size":1}}`,
-		"too many manifests":        index(many...),
-		"too large":                 index(entry("{}")) + strings.Repeat(" ", 1<<20),
-		"no digest":                 index(`{"digest":"../../etc/passwd","size":1}`),
-		"another algorithm":         index(`{"digest":"md5:0a","size":1}`),
-		"a negative size":           index(`{"digest":"` + digest + `","size":-1}`),
-		"an impossible size":        index(`{"digest":"` + digest + `","size":9223372036854775807}`),
-		"a long version":            index(entry(`{"os":"windows","os.version":"` + strings.Repeat("1", 300) + `"}`)),
-		"many features":             index(entry(`{"os.features":[` + strings.Repeat(`"a",`, 300) + `"a"]}`)),
-		"a platform that is a text": index(entry(`"windows"`)),
+	layers := strings.Repeat(`{"digest":"`+digest+`","size":1},`, 1001)
+	for name, c := range map[string]struct{ text, want string }{
+		"no JSON":            {"<html>secret-of-the-proxy", "no JSON of a manifest"},
+		"another kind":       {`{"schemaVersion":2}`, "neither manifests nor a configuration"},
+		"version 1":          {`{"schemaVersion":1,"manifests":[]}`, "another version than 2"},
+		"both kinds":         {`{"schemaVersion":2,"manifests":[],"config":{"digest":"` + digest + `","size":1}}`, "is an index too"},
+		"too many manifests": {index(many...), "more than 1000 manifests"},
+		"too many layers": {`{"schemaVersion":2,"config":{"digest":"` + digest + `","size":1},"layers":[` + strings.TrimSuffix(layers, ",") + `]}`,
+			"more than 1000 layers"},
+		"too large":                 {index(entry("{}")) + strings.Repeat(" ", 1<<20), "beyond the limit of 1048576 bytes"},
+		"no digest":                 {index(`{"digest":"../../etc/passwd","size":1}`), "without a digest of SHA-256"},
+		"another algorithm":         {index(`{"digest":"md5:0a","size":1}`), "without a digest of SHA-256"},
+		"a negative size":           {index(`{"digest":"` + digest + `","size":-1}`), "impossible size"},
+		"an impossible size":        {index(`{"digest":"` + digest + `","size":9223372036854775807}`), "impossible size"},
+		"a long version":            {index(entry(`{"os":"windows","os.version":"` + strings.Repeat("1", 300) + `"}`)), "more than 200 bytes"},
+		"many features":             {index(entry(`{"os.features":[` + strings.Repeat(`"a",`, 300) + `"a"]}`)), "more than 200 features"},
+		"a platform that is a text": {index(entry(`"windows"`)), "no JSON of a manifest"},
 	} {
-		serve(served, text)
+		serve(served, c.text)
 		report := run(t, registry, []imagecheck.Node{node("10.0.20348.1", "2.4.2")}, imagecheck.Use{Image: "x.test/team/app:1"})
 		if len(report.Images) != 0 || len(report.Unread) != 1 {
 			t.Errorf("%s: %+v", name, report)
 			continue
 		}
-		if why := report.Unread[0].Why; strings.Contains(why, "secret") || strings.Contains(why, "passwd") || len(why) > 400 {
+		why := report.Unread[0].Why
+		if !strings.Contains(why, c.want) || strings.Contains(why, "secret") || strings.Contains(why, "passwd") || len(why) > 400 {
 			t.Errorf("%s: %s", name, why)
+		}
+	}
+}
+
+// An index in an index, and a configuration that is none, are refused when they are read.
+func TestHostileParts(t *testing.T) {
+	served := registrytest.Start(t)
+	inner := served.PutIndex(t, "team/app", "inner", []registrytest.Manifest{{Config: json.RawMessage("{}")}})
+	outer := fmt.Sprintf(`{"schemaVersion":2,"manifests":[{"digest":"%s","size":1,"platform":{"os":"windows","architecture":"amd64"}}]}`, inner)
+	served.PutManifest(t, "team/app", "outer", []byte(outer))
+	served.PutImage(t, "team/app", "text", registrytest.Manifest{Config: json.RawMessage("windows")})
+	served.PutImage(t, "team/app", "long", registrytest.Manifest{Config: json.RawMessage(`{"os":"` + strings.Repeat("w", 300) + `"}`)})
+	for tag, want := range map[string]string{"outer": "an index is in the index", "text": "its configuration is no JSON", "long": "more than 200 bytes"} {
+		report := run(t, mirrored(t, served), []imagecheck.Node{node("10.0.20348.1", "2.4.2")}, imagecheck.Use{Image: "x.test/team/app:" + tag})
+		if len(report.Unread) != 1 || !strings.Contains(report.Unread[0].Why, want) {
+			t.Errorf("%s: %+v", tag, report)
 		}
 	}
 }
@@ -86,10 +106,11 @@ func TestOtherContentIsRefused(t *testing.T) {
 		t.Errorf("%+v", report.Unread)
 	}
 	for name, blob := range map[string]struct {
-		size    int64
-		content string
+		size          int64
+		content, want string
 	}{
-		"other bytes": {20, "{}"}, "more bytes": {1, strings.Repeat(" ", 1<<16)}, "a large one": {1 << 30, ""},
+		"other bytes": {20, "{}", "do not use this registry"}, "more bytes": {1, strings.Repeat(" ", 1<<16), "beyond the limit of 1 bytes"},
+		"a large one": {1 << 30, "", "beyond the limit of 1048576 bytes"},
 	} {
 		manifest := fmt.Sprintf(`{"schemaVersion":2,"layers":[],"config":{"digest":"sha256:%s","size":%d}}`, strings.Repeat("0b", 32), blob.size)
 		served.Intercept(nil)
@@ -101,9 +122,8 @@ func TestOtherContentIsRefused(t *testing.T) {
 			_, _ = w.Write([]byte(blob.content))
 			return true
 		})
-		served.Sent()
 		report := run(t, registry, []imagecheck.Node{node("10.0.20348.1", "2.4.2")}, imagecheck.Use{Image: "x.test/team/app:1"})
-		if len(report.Unread) != 1 {
+		if len(report.Unread) != 1 || !strings.Contains(report.Unread[0].Why, blob.want) {
 			t.Errorf("%s: %+v", name, report)
 		}
 	}

@@ -438,6 +438,33 @@ func TestParseReference(t *testing.T) {
 	}
 }
 
+// The names are those of github.com/distribution/reference v0.6.0, ParseDockerRef.
+func TestParseImage(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("0a", 32)
+	for text, want := range map[string]string{
+		"nginx":                            "docker.io/library/nginx:latest",
+		"hello-world:nanoserver":           "docker.io/library/hello-world:nanoserver",
+		"sigwindowstools/kube-proxy:v1":    "docker.io/sigwindowstools/kube-proxy:v1",
+		"docker.io/nginx":                  "docker.io/library/nginx:latest",
+		"index.docker.io/nginx:1":          "docker.io/library/nginx:1",
+		"docker.io/calico/node:v3":         "docker.io/calico/node:v3",
+		"mcr.microsoft.com/x/y:z":          "mcr.microsoft.com/x/y:z",
+		"localhost/app:1":                  "localhost/app:1",
+		"localhost:5000/app":               "localhost:5000/app:latest",
+		"team/app@" + digest:               "docker.io/team/app@" + digest,
+		"registry.example/app:1@" + digest: "registry.example/app@" + digest,
+	} {
+		if got, err := distribution.ParseImage(text); err != nil || got.Name() != want {
+			t.Errorf("%s: %s, %v; want %s", text, got.Name(), err, want)
+		}
+	}
+	for _, text := range []string{"", "Nginx", "a b", "oci://ghcr.io/a:b", "registry.example/", "nginx:", "-x", "user:" + secret + "@ghcr.io/a:b"} {
+		if got, err := distribution.ParseImage(text); err == nil || strings.Contains(err.Error(), secret) {
+			t.Errorf("%q is %s, %v", text, got.Name(), err)
+		}
+	}
+}
+
 func TestPullSecret(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ".dockerconfigjson")
 	write := func(content string) {

@@ -9,7 +9,7 @@ const dockerHub = "docker.io"
 // ParseDockerRef): a name without a registry is one of Docker Hub, with one part only it is an official image
 // there, and a digest counts more than a tag.
 func ParseImage(text string) (Reference, error) {
-	if strings.Contains(text, "://") {
+	if strings.Contains(text, "://") || strings.HasSuffix(text, ":") {
 		return Reference{}, &ReferenceError{Text: text}
 	}
 	registry, rest, ok := strings.Cut(text, "/")
