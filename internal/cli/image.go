@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -181,6 +182,10 @@ func (a *app) runImageCheck(ctx context.Context, o *imageCheckOptions) error {
 	if err != nil {
 		return explain(bounded, err)
 	}
+	unread := len(report.Unread)
+	for _, u := range reader.Unread {
+		report.Unread = append(report.Unread, imagecheck.Unread{Name: u.Place.String(), Why: u.Why})
+	}
 	for i := range report.Findings {
 		report.Findings[i].Remedy = a.remedies("", report.Findings[i].Remedy)
 	}
@@ -190,8 +195,9 @@ func (a *app) runImageCheck(ctx context.Context, o *imageCheckOptions) error {
 	switch {
 	case o.failOn != never && report.Has(finding.Severity(o.failOn)):
 		return &exitError{code: exitFinding}
-	case len(report.Unread) > 0:
-		return &exitError{code: exitFailed, err: errors.New("some images could not be read: " + report.Unread[0].Why)}
+	case unread > 0:
+		return fmt.Errorf("%d of %d images could not be read: correct what is named there, or name a mirror with --registry-mirror",
+			unread, len(uses))
 	}
 	return nil
 }

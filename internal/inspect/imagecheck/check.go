@@ -38,7 +38,7 @@ func Check(ctx context.Context, r *Registry, nodes []Node, uses []Use, now time.
 		if err := c.image(ctx, use); ctx.Err() != nil {
 			return c.report, context.Cause(ctx)
 		} else if err != nil {
-			c.report.Unread = append(c.report.Unread, Unread{Image: use.Image, Why: err.Error()})
+			c.report.Unread = append(c.report.Unread, Unread{Name: use.Image, Why: err.Error()})
 		}
 	}
 	c.report.sort()

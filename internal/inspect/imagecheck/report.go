@@ -15,7 +15,7 @@ import (
 type Report struct {
 	Images   []ImageReport `json:"images"`
 	Findings []Finding     `json:"findings"`
-	// Unread are the images that could not be read.
+	// Unread are the images and files that could not be read.
 	Unread []Unread `json:"unread"`
 }
 
@@ -76,10 +76,10 @@ type NodeReport struct {
 	SupportEnd string           `json:"supportEnd"`
 }
 
-// Unread is an image that could not be read.
+// Unread is an image, or a file with manifests, that could not be read.
 type Unread struct {
-	Image string `json:"image"`
-	Why   string `json:"why"`
+	Name string `json:"name"`
+	Why  string `json:"why"`
 }
 
 func newManifestReport(digest string, p *imagefit.Platform) ManifestReport {
@@ -134,7 +134,7 @@ func (r Report) WriteText(p *ui.Page) error {
 		return err
 	}
 	for _, u := range r.Unread {
-		if _, err := fmt.Fprintf(p, "not read: %s: %s\n", u.Image, u.Why); err != nil {
+		if _, err := fmt.Fprintf(p, "not read: %s: %s\n", u.Name, u.Why); err != nil {
 			return err
 		}
 	}
