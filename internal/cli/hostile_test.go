@@ -200,7 +200,7 @@ func notShown() map[string]string {
 		"vm snapshot save", "vm snapshot restore", "vm snapshot list", "vm snapshot remove",
 		"vm address", "vm console", "vm screenshot", "vm keys",
 		"vm network check", "vm network prepare", "vm network remove",
-		"vm image inspect", "vm image build", "vm image list", "vm image remove", "image check",
+		"vm image inspect", "vm image build", "vm image list", "vm image remove", "image check", "image list",
 	} {
 		reasons[command] = page
 	}

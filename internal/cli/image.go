@@ -21,10 +21,10 @@ import (
 )
 
 func (a *app) imageCommand() *cobra.Command {
-	cmd := group("image", "Check which container images Windows nodes can run", a.imageCheckCommand(), a.oldBakeCommand())
+	cmd := group("image", "Find which container images Windows nodes take and run", a.imageCheckCommand(), a.imageListCommand(), a.oldBakeCommand())
 	cmd.Long = `Looks at container images in their registries. Disk images from which nodes are
 made are those of "swdt vm image".`
-	cmd.Example = examples("image check mcr.microsoft.com/windows/nanoserver:ltsc2022", "")
+	cmd.Example = examples("image check hello-world:nanoserver", "", "image list hello-world", "")
 	return cmd
 }
 
@@ -79,19 +79,25 @@ worse: a node that takes nothing, or a Windows that refuses what is taken.`,
 			return a.runImageCheck(cmd.Context(), o)
 		},
 	}
-	o.cluster.addFlags(cmd)
+	o.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&o.files, "filename", "f", nil, "`file or folder` to read, several times for several; - for stdin")
 	flags.StringSliceVar(&o.manifests, "manifests", nil, "`file or folder` to read, as with --filename")
-	flags.StringSliceVar(&o.windows, "windows", nil, "`release` of Windows Server, such as ltsc2025, or a build, such as 10.0.26100.2894")
-	flags.StringVar(&o.containerd, "containerd", "", "`version` of containerd of the nodes of --windows (default "+newestContainerd+")")
-	flags.StringSliceVar(&o.mirrors, "registry-mirror", nil, "`HOST=URL` of a mirror that is read instead of a registry; _default=URL for all others")
 	flags.StringVar(&o.failOn, "fail-on", string(finding.Error),
 		"end with 5 for a finding this severe: error, warning, info or never")
 	must(errors.Join(cmd.MarkFlagFilename("filename"), cmd.MarkFlagFilename("manifests"),
-		cmd.RegisterFlagCompletionFunc("windows", cobra.FixedCompletions(upgradecheck.WindowsReleases(), cobra.ShellCompDirectiveNoFileComp)),
 		cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(failOns(), cobra.ShellCompDirectiveNoFileComp))))
 	return cmd
+}
+
+// addFlags adds the flags that choose nodes and registries.
+func (o *imageCheckOptions) addFlags(cmd *cobra.Command) {
+	o.cluster.addFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringSliceVar(&o.windows, "windows", nil, "`release` of Windows Server, such as ltsc2025, or a build, such as 10.0.26100.2894")
+	flags.StringVar(&o.containerd, "containerd", "", "`version` of containerd of the nodes of --windows (default "+newestContainerd+")")
+	flags.StringSliceVar(&o.mirrors, "registry-mirror", nil, "`HOST=URL` of a mirror that is read instead of a registry; _default=URL for all others")
+	must(cmd.RegisterFlagCompletionFunc("windows", cobra.FixedCompletions(upgradecheck.WindowsReleases(), cobra.ShellCompDirectiveNoFileComp)))
 }
 
 // complete checks the flags without contacting anything.

@@ -167,6 +167,7 @@ func outputs() map[string]output {
 		"vm image remove":     {document: golden.Removed{}},
 		"vm image bake":       {document: bake.Report{}},
 		"image check":         {document: imagecheck.Report{}, columns: imagecheck.Columns, wide: true},
+		"image list":          {document: imagecheck.Report{}, columns: imagecheck.Columns, wide: true},
 		"image bake":          {document: bake.Report{}}, // its former name
 
 		"network install": {document: podnetwork.Report{}},

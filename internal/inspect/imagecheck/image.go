@@ -84,6 +84,15 @@ func (r *Registry) Open(ctx context.Context, name string) (*Image, error) {
 	return i, nil
 }
 
+// Tags returns the tags of the repository of an image, in the registry's order.
+func (r *Registry) Tags(ctx context.Context, name string) ([]string, error) {
+	at, err := r.locate(name)
+	if err != nil {
+		return nil, err
+	}
+	return distribution.Open(at, distribution.Options{Credential: r.Credential, HTTP: r.HTTP}).Tags(ctx)
+}
+
 // Layers reads the layers of a manifest by its place in Manifests.
 func (i *Image) Layers(ctx context.Context, at int) (Layers, error) {
 	content, _, err := i.repository.WithDigest(i.Manifests[at].Digest).ImageManifest(ctx)

@@ -84,11 +84,17 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 
 // get requests a path below that of the repository. The caller closes the answer's body.
 func (r *Repository) get(ctx context.Context, path string, header http.Header) (*http.Response, error) {
+	return r.getQuery(ctx, path, nil, header)
+}
+
+// getQuery is like get, with parameters.
+func (r *Repository) getQuery(ctx context.Context, path string, query url.Values, header http.Header) (*http.Response, error) {
 	scheme := "https"
 	if r.reference.PlainHTTP {
 		scheme = "http"
 	}
-	address := url.URL{Scheme: scheme, Host: r.reference.host(), Path: "/v2/" + r.reference.Repository + "/" + path}
+	address := url.URL{Scheme: scheme, Host: r.reference.host(), Path: "/v2/" + r.reference.Repository + "/" + path,
+		RawQuery: query.Encode()}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", r.reference.Name(), err)
