@@ -20,8 +20,8 @@ import (
 // imageListOptions are the flags of image list.
 type imageListOptions struct {
 	imageCheckOptions
-	grep  string
-	tags  int
+	grep string
+	tags int
 
 	pattern *regexp.Regexp
 }
