@@ -10,7 +10,6 @@ import (
 	"github.com/containerd/containerd/content"
 	"github.com/containerd/containerd/errdefs"
 	"github.com/containerd/containerd/images"
-	//lint:ignore SA1019 what the CRI plugin of 1.7 calls
 	"github.com/containerd/containerd/platforms"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -23,6 +22,7 @@ func choose(index []entry) (choice, error) {
 	if err != nil {
 		return none, err
 	}
+	//lint:ignore SA1019 the CRI plugin of 1.6 and 1.7 calls it
 	matcher := platforms.Default()
 	handler := images.LimitManifests(images.FilterPlatforms(images.ChildrenHandler(i), matcher), matcher, 1)
 	fetched, err := handler(context.Background(), i.index)
