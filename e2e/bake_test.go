@@ -38,7 +38,7 @@ func TestAnImageFromBakeToAVM(t *testing.T) {
 	image := filepath.Join(home.folder, "node.qcow2")
 	file := home.bakeFile(t, base)
 
-	r := swdtWithin(t, bakeLimit+vmOverhead, "image", "bake", "--out", image, "--timeout", bakeLimit.String(), "-c", file,
+	r := swdtWithin(t, bakeLimit+vmOverhead, "vm", "image", "bake", "--out", image, "--timeout", bakeLimit.String(), "-c", file,
 		"-o", "json")
 	if r.code != 0 {
 		t.Fatalf("bake: exit code %d", r.code)

@@ -18,6 +18,7 @@
 #   bench        kubelet, and everything else that benchmarks push
 #   node         programs with which a Windows node joins a cluster: kubelet, kubeadm, …
 #   older        kubelet and kubeadm of an older minor version, from which that node is upgraded
+#   matchers     programs that choose manifests with the code of several versions of containerd
 #   proxies      kube-proxy.exe of that older version, and one without the feature gates that 1.38 lacks
 #   cluster      a control plane for this machine (Linux): etcd, kube-apiserver, …
 #   networks     the published manifests of pod networks
@@ -234,6 +235,40 @@ older() {
 		kubernetes_build "kubernetes/$older" k8s.io/kubernetes/cmd/kubeadm "$older"
 	node_kubelet "$older" "$older"
 }
+
+# matchers builds the program of lab/matcher with the versions of containerd between which the choice of a manifest changes, and
+# the newest ones before.
+matchers() {
+	local version
+	for version in 1.6.22 1.6.27 1.7.5 1.7.12 1.7.35 2.0.0 2.0.14 2.1.5 2.1.6 2.3.4 2.4.2; do
+		build "matcher/$version.exe" "$(go env GOVERSION) 1 $(cat matcher/*.go "matcher/versions/$version".* | sha256sum)" \
+			matcher_build "$version"
+	done
+}
+
+# matcher_build builds with a copy of golang.org/x/sys that reports any version of Windows.
+matcher_build() ( # VERSION
+	work=$(mktemp -d)
+	trap 'rm -rf "$work"' EXIT
+	cd matcher
+	cp "versions/$1.mod" "$work/go.mod"
+	cp "versions/$1.sum" "$work/go.sum"
+	go mod download -modfile "$work/go.mod" golang.org/x/sys
+	cp -r --no-preserve=mode "$(go list -modfile "$work/go.mod" -m -f '{{.Dir}}' golang.org/x/sys)" "$work/sys"
+	local file=$work/sys/windows/syscall_windows.go head='^func RtlGetNtVersionNumbers() (majorVersion, minorVersion, buildNumber uint32) {$'
+	edit "/$head/a if LabVersion[0] > 0 { return LabVersion[0], LabVersion[1], LabVersion[2] }" "$file" "$work/edited.go"
+	mv "$work/edited.go" "$file"
+	echo 'var LabVersion [3]uint32' >>"$file"
+	echo "replace golang.org/x/sys => $work/sys" >>"$work/go.mod"
+	local tags=lab pull=transfer
+	case $1 in
+	2.0.*) pull=client ;;
+	esac
+	case $1 in
+	2.*) tags+=,containerd2 ;;
+	esac
+	go build -modfile "$work/go.mod" -tags "$tags" -trimpath -ldflags "-s -w -X main.pull=$pull" -o "$OUT" .
+)
 
 # proxies builds other versions of kube-proxy for the node. 1.38 needs a newer Go than this one, so planted_kube_proxy stands
 # for it.
@@ -604,7 +639,7 @@ part() { # PART
 		pods
 		grpcurl
 		;;
-	services | pods | grpcurl | bench | node | older | proxies | nssm | powershell | networks | kind | guest) "$1" ;;
+	services | pods | grpcurl | bench | node | older | matchers | proxies | nssm | powershell | networks | kind | guest) "$1" ;;
 	containerds)
 		containerd 1.6.27
 		containerd 1.7.12

@@ -235,6 +235,16 @@ stage_settings() {
 	skips -required settings "$folder/settings.json"
 }
 
+stage_matchers() {
+	scripts/install-test-deps.sh
+	tools
+	SWDT_LAB=$(lab/build.sh matchers)
+	export SWDT_LAB
+	local seed=${SWDT_SEED:-$((RANDOM * 32768 + RANDOM))}
+	SWDT_SEED=$seed SWDT_MATCHERS=100000 run matchers . go test -json -timeout 100m -run '^TestRealContainerdTakesTheSame$' ./internal/format/imagefit
+	skips -required matchers "$folder/matchers.json"
+}
+
 stage_release() {
 	scripts/install-test-deps.sh
 	make --no-print-directory releasetest

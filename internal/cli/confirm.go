@@ -11,7 +11,7 @@ import (
 
 // Commands that destroy something ask first: reset, down, hcs kill, hns remove, sandbox down --all, cluster
 // delete, network remove, fleet uninstall, scale run, vm delete, vm network remove, vm image remove, the
-// removal or restoration of a snapshot, and image bake before it replaces a file. A flag that can only mean
+// removal or restoration of a snapshot, and vm image bake before it replaces a file. A flag that can only mean
 // yes (capture --force) already answers the question. A change that another command reverts exactly (a push,
 // a rollback) needs no question.
 //

@@ -27,7 +27,7 @@ func commandsThatAsk(stateDir, vmFile, disk, kubeconfig string) map[string][]str
 		"hns remove":          {"hns", "remove", "Calico", "-n", "win"},
 		"hcs kill":            {"hcs", "kill", "default/burner/burn", "-n", "win"},
 		"sandbox down":        {"sandbox", "down", "--all", "--state-dir", stateDir},
-		"image bake":          {"image", "bake", "--out", disk, "-c", vmFile, "-n", "vm-1"},
+		"vm image bake":       {"vm", "image", "bake", "--out", disk, "-c", vmFile, "-n", "vm-1"},
 		"vm image remove":     {"vm", "image", "remove", imageKey},
 		"network remove":      {"network", "remove", "--kubeconfig", kubeconfig},
 		"fleet uninstall":     {"fleet", "uninstall", "--kubeconfig", kubeconfig},

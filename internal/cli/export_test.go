@@ -6,7 +6,7 @@ import "github.com/spf13/cobra"
 func CommandsThatAsk() (all []string) {
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {
-		if cmd.Flags().Lookup(yesFlag) != nil {
+		if cmd.Flags().Lookup(yesFlag) != nil && !cmd.Hidden { // a hidden one is a former name
 			all = append(all, cmd.CommandPath()[len("swdt "):])
 		}
 		for _, child := range cmd.Commands() {

@@ -27,6 +27,7 @@ func meanings() map[string]meaning {
 		"allow-reboot":    {"restart the node if the work needs it", "reboot|restart the node"},
 		"api-server":      {"`HOST:PORT` at which nodes reach the API server", "(?i)`host:port` at which"},
 		"case":            {"only these `cases`", "^only these .*`cases`"},
+		"containerd":      {"`version` of containerd", "^`version` of containerd"},
 		"drain":           {"evict the node's pods before it is changed", "evict"},
 		"fail-on":         {"what makes the exit code 5", "exit code 5|end with 5"},
 		FilenameFlag:      {"another name of --config, as in kubectl; where -f is --follow, write -c", "^another name of --config|^`file or folder` to read"},
@@ -68,6 +69,7 @@ func meanings() map[string]meaning {
 		"watch":           {"go on and show each change, until Ctrl-C", "until Ctrl-C"},
 		"write":           {"write FILE, and trust it", "^write FILE"},
 		"yes":             {"do not ask for confirmation", "ask"},
+		"windows":         {"a `release` of Windows Server, such as ltsc2025", "^`release` of Windows Server"},
 		"with-kube-proxy": {"a stand-in for kube-proxy on a simulated node", "stand-in"},
 	}
 }

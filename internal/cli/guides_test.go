@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/swdt-dev/swdt/internal/testing/registrytest"
 )
 
 // TestGuides pastes the $ lines of the README and of each guide into one shell, in
@@ -21,6 +23,7 @@ import (
 // the block of code below it:
 //
 //	<!-- guide: sandbox up --name win-1 -->  a sandbox for what follows; it becomes SWDT_CONFIG
+//	<!-- guide: registry FILE -->            a mirror with the published indexes of FILE; it becomes MIRROR
 //	<!-- guide: run COMMAND -->              a command that the page does not show
 //	<!-- guide: exit 4 -->                   the block's last command ends so
 //	<!-- guide: other output, REASON -->     the commands run, and print something else here
@@ -146,6 +149,10 @@ func (g *guide) steer(t *testing.T, line int, text string, next *steer) {
 			guideCommand{text: "export SWDT_CONFIG=$HOME/.local/state/swdt/sandbox/" + name + "/node.yaml"},
 			guideCommand{text: "! [ -e $HOME/.local/state/swdt/sandbox/" +
 				name + "/admin.conf ] || cp $HOME/.local/state/swdt/sandbox/" + name + "/admin.conf ."})
+	case word == "registry": // a mirror with the published indexes of a file
+		served := registrytest.Start(t)
+		served.PutRecorded(t, rest)
+		g.commands = append(g.commands, guideCommand{text: "export MIRROR=http://" + served.Host})
 	case word == "run":
 		g.commands = append(g.commands, guideCommand{text: rest})
 	case word == "exit":

@@ -181,7 +181,7 @@ func notShown() map[string]string {
 		"join":    "it needs a cluster, and tells the story of its steps as setup does",
 		"reset":   "it needs a node that has joined, and shows its steps as setup does",
 		"upgrade": parent, "upgrade node": "it needs a node that has joined, and shows its steps as setup does",
-		"up": steps, "down": steps, "image bake": steps,
+		"up": steps, "down": steps, "vm image bake": steps,
 		"cluster": parent, "network": parent, "vm": parent, "vm snapshot": parent, "vm network": parent,
 		"vm image": parent, "image": parent, "readiness": parent, "readiness list": here, "readiness report": here,
 		"scale": parent, "scale report": here, "scale compare": here,
@@ -200,7 +200,7 @@ func notShown() map[string]string {
 		"vm snapshot save", "vm snapshot restore", "vm snapshot list", "vm snapshot remove",
 		"vm address", "vm console", "vm screenshot", "vm keys",
 		"vm network check", "vm network prepare", "vm network remove",
-		"vm image inspect", "vm image build", "vm image list", "vm image remove",
+		"vm image inspect", "vm image build", "vm image list", "vm image remove", "image check", "image list",
 	} {
 		reasons[command] = page
 	}

@@ -3,167 +3,281 @@ package cli
 import (
 	"context"
 	"errors"
-	"os"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/fleet"
-	"github.com/swdt-dev/swdt/internal/join/bake"
-	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/node/agentbin"
-	"github.com/swdt-dev/swdt/internal/node/agentbin/buildinfo"
-	"github.com/swdt-dev/swdt/internal/obtain/artifact"
-	"github.com/swdt-dev/swdt/internal/obtain/source"
-	"github.com/swdt-dev/swdt/internal/plan"
-	"github.com/swdt-dev/swdt/internal/ui"
-	"github.com/swdt-dev/swdt/internal/ui/interrupt"
+	"github.com/swdt-dev/swdt/internal/cluster/kubesettings"
+	"github.com/swdt-dev/swdt/internal/cluster/upgradecheck"
+	"github.com/swdt-dev/swdt/internal/cluster/upgradelive"
+	"github.com/swdt-dev/swdt/internal/format/imagefit"
+	"github.com/swdt-dev/swdt/internal/inspect/imagecheck"
+	"github.com/swdt-dev/swdt/internal/obtain/login"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
 func (a *app) imageCommand() *cobra.Command {
-	cmd := group("image", "Build disk images from which Windows nodes are made", a.imageBakeCommand())
-	cmd.Long = `Makes disk images from which Windows nodes are made, for Cluster API,
-image-builder and "swdt vm create".`
-	cmd.Example = examples("image bake --out windows-node.qcow2", "")
+	cmd := group("image", "Find which container images Windows nodes take and run", a.imageCheckCommand(), a.imageListCommand(), a.oldBakeCommand())
+	cmd.Long = `Looks at container images in their registries. Disk images from which nodes are
+made are those of "swdt vm image".`
+	cmd.Example = examples("image check hello-world:nanoserver", "", "image list hello-world", "")
 	return cmd
 }
 
-// bakeOptions are the flags of image bake.
-type bakeOptions struct {
-	bake.Options
-	yes bool
+// imageCheckOptions are the flags of image check.
+type imageCheckOptions struct {
+	cluster    clusterOptions
+	files      []string
+	manifests  []string
+	windows    []string
+	containerd string
+	mirrors    []string
+	failOn     string
+
+	images   []string
+	nodes    []imagecheck.Node // those of the flags
+	registry *imagecheck.Registry
 }
 
-func (a *app) imageBakeCommand() *cobra.Command {
-	o := &bakeOptions{}
-	cmd := canDryRun(forNodes(&cobra.Command{
-		Use:        "bake --out FILE [flags]",
-		Short:      "Build a disk image with everything a Windows node needs",
-		SuggestFor: []string{"build", "make", "create", "export"},
-		Long: `Makes a disk image from which any number of nodes can be made. It starts a
-temporary VM over spec.machine.image.disk of the node file, applies spec.setup,
-installs containerd, kubelet and kubeadm as a join does before it joins, pushes
-spec.kubernetes.provisioners, and pulls container images. Then it removes what
-belongs to one machine or is secret, generalises Windows with sysprep, and writes
-the disk as qcow2 or VHDX, and beside it FILE.manifest.json, which lists what is
-in the image with versions and hashes.
+// newestContainerd is the version of containerd of nodes that nothing names. Its choice is that of all since 2.3.5.
+const newestContainerd = "2.4"
 
-The image has no SSH keys, no certificates and tokens of a cluster, no passwords
-of an unattended installation, no logs, and nothing of swdt. A machine made from
-it has no password and no key until the answer file of its first start sets them.
+func (a *app) imageCheckCommand() *cobra.Command {
+	o := &imageCheckOptions{}
+	cmd := &cobra.Command{
+		Use:        "check [IMAGE…] [flags]",
+		Short:      "Find which manifest of an image each node takes, and whether Windows runs it",
+		SuggestFor: []string{"inspect", "verify", "fit"},
+		Long: `Reads the index of each image from its registry, and computes for each Windows
+node which manifest its containerd takes, as each version of containerd does,
+whether its Windows runs that, how many bytes a pull fetches, and until when the
+base image has support. It fetches no layers, and changes nothing.
 
-Nothing joins a cluster. If a step fails, or at Ctrl-C, swdt removes the
-temporary VM and the unfinished image, unless --keep is set. The base image is
-only read.`,
+The nodes are those of the cluster of --kubeconfig or $KUBECONFIG, or the
+releases of --windows with the version of --containerd. Without both, they are
+the supported releases of Windows Server with the newest containerd. The images
+are the named ones, those of the manifests of -f, or those of the cluster's
+workloads.
+
+Logins are those of docker login. Layers count once, and not at all if the node
+has the image. The exit code is 5 if a finding is as severe as --fail-on or
+worse: a node that takes nothing, or a Windows that refuses what is taken.`,
 		Example: examples(
-			"image bake --out node.qcow2", "",
-			"image bake --out node.vhdx --pull mcr.microsoft.com/windows/nanoserver:ltsc2022", "",
-			"image bake --out node.qcow2 --unattend capi.xml", "an answer file for the machines' first start",
-			"image bake --out node.qcow2 --dry-run", "the steps",
+			"image check hello-world:nanoserver", "",
+			"image check IMAGE --windows ltsc2025 --containerd 1.7.12", "planned",
+			"image check --kubeconfig admin.conf", "a cluster",
+			"image check -f ./manifests --windows ltsc2022", "in CI",
+			"image check IMAGE --registry-mirror _default=URL", "",
 		),
-		Args: arguments(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runImageBake(cmd.Context(), o) },
-	}))
+		Args: arguments(cobra.ArbitraryArgs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.images = args
+			return a.runImageCheck(cmd.Context(), o)
+		},
+	}
+	o.addFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&o.File, "out", "w", "", "image to write, NAME.qcow2 or NAME.vhdx (`file`)")
-	flags.StringArrayVar(&o.Images, "pull", nil, "also pull this container `image`; repeat the flag for more")
-	flags.BoolVar(&o.NoPull, "no-pull", false, "pull no image, not even that of pod sandboxes")
-	flags.StringVar(&o.Unattend, "unattend", "",
-		"answer `file` for sysprep and the first start; it stays in the image")
-	flags.BoolVar(&o.KeepAuthorizedKeys, "keep-authorized-keys", false,
-		"leave the keys that may log in by SSH in the image")
-	flags.BoolVar(&o.KeepHostKeys, "keep-host-keys", false,
-		"leave the SSH server's keys in the image: all machines made from it then have the same keys")
-	flags.BoolVar(&o.KeepVM, "keep", false, "keep the temporary VM if a step fails")
-	flags.StringVar(&o.Mirror, "mirror", "", "`URL or folder` that everything is downloaded from instead")
-	addYesFlag(cmd, &o.yes)
-	must(errors.Join(cmd.MarkFlagFilename("out", "qcow2", "vhdx"), cmd.MarkFlagFilename("unattend", "xml"),
-		cmd.MarkFlagDirname("mirror")))
+	flags.StringSliceVarP(&o.files, "filename", "f", nil, "`file or folder` to read, several times for several; - for stdin")
+	flags.StringSliceVar(&o.manifests, "manifests", nil, "`file or folder` to read, as with --filename")
+	flags.StringVar(&o.failOn, "fail-on", string(finding.Error),
+		"end with 5 for a finding this severe: error, warning, info or never")
+	must(errors.Join(cmd.MarkFlagFilename("filename"), cmd.MarkFlagFilename("manifests"),
+		cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(failOns(), cobra.ShellCompDirectiveNoFileComp))))
 	return cmd
 }
 
-func (a *app) runImageBake(ctx context.Context, o *bakeOptions) error {
-	if err := o.check(); err != nil {
-		return err
-	}
-	document, err := a.bakeDocument()
-	if err != nil {
-		return err
-	}
-	s, err := a.sessionFor([]config.Document{document})
-	if err != nil {
-		return err
-	}
-	if o.Machines, err = a.machines(); err != nil {
-		return err
-	}
-	if err := a.confirmReplacing(ctx, o, s); err != nil {
-		return err
-	}
-	o.DryRun = a.global.dryRun
-	o.Connect = func(ctx context.Context, doc config.Document, r ui.Reporter) (*node.Node, error) {
-		return s.connect(ctx, doc, r)
-	}
-	o.Artifacts, o.Sources = artifact.NewStore(artifact.Options{}), source.NewSet(source.Options{})
-	o.Depot, o.Holder = s.depot(), plan.Holder("image bake")
-	o.Swdt = buildinfo.New(a.env.Version, a.env.Commit, agentbin.Agent{}).Version
-	return a.bake(ctx, document, o, s)
+// addFlags adds the flags that choose nodes and registries.
+func (o *imageCheckOptions) addFlags(cmd *cobra.Command) {
+	o.cluster.addFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringSliceVar(&o.windows, "windows", nil, "`release` of Windows Server, such as ltsc2025, or a build, such as 10.0.26100.2894")
+	flags.StringVar(&o.containerd, "containerd", "", "`version` of containerd of the nodes of --windows (default "+newestContainerd+")")
+	flags.StringSliceVar(&o.mirrors, "registry-mirror", nil, "`HOST=URL` of a mirror that is read instead of a registry; _default=URL for all others")
+	must(cmd.RegisterFlagCompletionFunc("windows", cobra.FixedCompletions(upgradecheck.WindowsReleases(), cobra.ShellCompDirectiveNoFileComp)))
 }
 
-func (o *bakeOptions) check() error {
-	switch {
-	case o.File == "":
-		return usagef("--out is missing: name the image to write, such as --out node.qcow2")
-	case o.NoPull && len(o.Images) > 0:
-		return usagef("--pull and --no-pull exclude each other: leave one of them out")
+// complete checks the flags without contacting anything.
+func (o *imageCheckOptions) complete(a *app) error {
+	if err := a.global.validate(); err != nil {
+		return err
 	}
-	if err := artifact.CheckMirror(o.Mirror); err != nil {
-		return usagef("--mirror %s: %v", o.Mirror, err)
+	if !slices.Contains(failOns(), o.failOn) {
+		return usagef("--fail-on %s: use %s", o.failOn, strings.Join(failOns(), ", "))
+	}
+	if len(o.windows) > 0 && o.cluster.named() {
+		return usagef("--windows and --kubeconfig exclude each other: the nodes are those of the cluster")
+	}
+	if o.containerd != "" && len(o.windows) == 0 {
+		return usagef("--containerd is that of the nodes of --windows: name a release or a build")
+	}
+	o.files = append(o.files, o.manifests...)
+	if err := o.planned(); err != nil {
+		return err
+	}
+	credential, err := login.Docker()
+	if err != nil {
+		return err
+	}
+	o.registry = &imagecheck.Registry{Credential: credential, Mirrors: map[string]imagecheck.Mirror{}}
+	for _, text := range o.mirrors {
+		host, mirror, err := imagecheck.ParseMirror(text)
+		if err != nil {
+			return usagef("--registry-mirror: %v", err)
+		}
+		o.registry.Mirrors[host] = mirror
 	}
 	return nil
 }
 
-// bakeDocument returns the only node file.
-func (a *app) bakeDocument() (config.Document, error) {
-	documents, err := a.vmDocuments()
-	if err != nil {
-		return config.Document{}, err
+// planned sets the nodes of --windows and --containerd.
+func (o *imageCheckOptions) planned() error {
+	containerd := o.containerd
+	if containerd == "" {
+		containerd = newestContainerd
 	}
-	if len(documents) > 1 {
-		return config.Document{}, usagef("an image is made of one node, and there are %d: choose it with --node", len(documents))
+	windows := o.windows
+	if len(windows) == 0 {
+		windows = upgradecheck.WindowsReleases()
 	}
-	return documents[0], nil
+	for _, name := range windows {
+		build := name
+		if release, ok := imagefit.ReleaseNamed(name); ok {
+			build = release.BuildLabel()
+		}
+		host, err := imagefit.ParseBuild(build)
+		if err != nil {
+			return usagef("--windows %s: use a release such as %s, or a build such as 10.0.26100.2894", name,
+				strings.Join(upgradecheck.WindowsReleases(), ", "))
+		}
+		if _, err := imagefit.NewMatcher(containerd, host); err != nil {
+			return usagef("--containerd: %v", err)
+		}
+		o.nodes = append(o.nodes, imagecheck.Node{Name: name, Windows: build, Containerd: containerd})
+	}
+	return nil
 }
 
-// confirmReplacing asks before an existing image is replaced.
-func (a *app) confirmReplacing(ctx context.Context, o *bakeOptions, s *session) error {
-	if _, err := os.Lstat(o.File); err != nil || a.global.dryRun && !o.yes {
-		o.Replace = o.yes
-		return nil // bake.Run checks again whether the image exists
-	}
-	err := confirm(ctx, a.prompter(s.story), o.yes, "Replace "+o.File+" and its manifest?")
-	o.Replace = err == nil
-	return err
-}
-
-func (a *app) bake(ctx context.Context, document config.Document, o *bakeOptions, s *session) error {
-	defer interrupt.AllowTime(ctx, cleanUpLimit)()
-	ctx, cancel := a.global.bounded(ctx)
-	defer cancel()
-	name := document.Node.Metadata.Name
-	r := s.reporter(document)
-	report, err := bake.Run(ctx, document, o.Options, r)
-	ui.Done(r)
-	s.story.End()
-	var refused *bake.OptionError
-	var exists *bake.ExistsError
-	if errors.As(err, &refused) || errors.As(err, &exists) {
-		return usagef("%s", a.remedies(name, err.Error()))
-	}
-	err = a.remedied(name, explain(ctx, err))
-	if err != nil && len(report.Steps) == 0 {
+func (a *app) runImageCheck(ctx context.Context, o *imageCheckOptions) error {
+	if err := o.complete(a); err != nil {
 		return err
 	}
-	report.Outcome = fleet.NewOutcome(name, fleet.Changed, err)
-	return errors.Join(a.print(report, report.WriteText), err)
+	table, err := kubesettings.Load()
+	if err != nil {
+		return err
+	}
+	reader := upgradecheck.NewReader(table)
+	if err := a.readTexts(reader, o.files, "-f: "); err != nil {
+		return err
+	}
+	named := len(o.images) > 0 || len(o.files) > 0
+	bounded, cancel := a.global.bounded(ctx)
+	defer cancel()
+	nodes, err := a.imageNodes(bounded, o, reader, table, named)
+	if err != nil {
+		return err
+	}
+	uses := imageUses(o.images, reader.Pods)
+	if len(uses) == 0 {
+		return usagef("there is no image to check: name images, or manifests with pods for Windows, or the cluster with --kubeconfig")
+	}
+	report, err := imagecheck.Check(bounded, o.registry, nodes, uses, time.Now())
+	if err != nil {
+		return explain(bounded, err)
+	}
+	unread := len(report.Unread)
+	for _, u := range reader.Unread {
+		report.Unread = append(report.Unread, imagecheck.Unread{Name: u.Place.String(), Why: u.Why})
+	}
+	for i := range report.Findings {
+		report.Findings[i].Remedy = a.remedies("", report.Findings[i].Remedy)
+	}
+	if err := a.print(report, report.WriteText); err != nil {
+		return err
+	}
+	switch {
+	case o.failOn != never && report.Has(finding.Severity(o.failOn)):
+		return &exitError{code: exitFinding}
+	case unread > 0:
+		return fmt.Errorf("%d of %d images could not be read: correct what is named there, or name a mirror with --registry-mirror",
+			unread, len(uses))
+	}
+	return nil
+}
+
+// imageNodes returns the nodes of the cluster, if one is named or set, else those of the flags. If named is false, the images of
+// the cluster's workloads are read too.
+func (a *app) imageNodes(ctx context.Context, o *imageCheckOptions, r *upgradecheck.Reader, table *kubesettings.Table, named bool) ([]imagecheck.Node, error) {
+	if len(o.windows) > 0 && named {
+		return o.nodes, nil
+	}
+	story := a.newStory()
+	defer story.End()
+	c, err := a.optionalCluster(ctx, &o.cluster, story.Node(""), "the nodes are the supported releases of Windows Server")
+	if err != nil || c == nil {
+		return o.nodes, err
+	}
+	selector, err := labels.Parse(a.global.selector)
+	if err != nil {
+		return nil, usagef("-l %s: %v; write labels as in pool=a,!gpu", a.global.selector, err)
+	}
+	live := upgradecheck.NewReader(table)
+	present, err := upgradelive.ReadImages(ctx, c, live, upgradelive.Options{Nodes: a.global.nodes, Selector: selector, Workloads: true})
+	var none *upgradelive.NoSuchNodeError
+	if errors.As(err, &none) {
+		return nil, usagef("%s: %v", a.nodesFlag(), err)
+	}
+	if err != nil {
+		return nil, unreachable(explain(ctx, err))
+	}
+	if !named {
+		r.Pods = live.Pods
+	}
+	if len(o.windows) > 0 {
+		return o.nodes, nil
+	}
+	var nodes []imagecheck.Node
+	for _, n := range live.Nodes {
+		nodes = append(nodes, imagecheck.Node{Name: n.Name, Windows: n.Build, Containerd: n.Containerd, Images: present[n.Name]})
+	}
+	return nodes, nil
+}
+
+// imageUses returns the images that are named, and those of pods, each once.
+func imageUses(named []string, pods []upgradecheck.Pods) []imagecheck.Use {
+	var all []imagecheck.Use
+	at := map[string]int{}
+	for _, image := range named {
+		if _, ok := at[image]; !ok {
+			at[image] = len(all)
+			all = append(all, imagecheck.Use{Image: image})
+		}
+	}
+	for _, p := range pods {
+		for _, image := range p.Images {
+			place, ok := at[image]
+			if !ok {
+				place = len(all)
+				at[image] = place
+				all = append(all, imagecheck.Use{Image: image, HostProcess: true})
+			}
+			use := &all[place]
+			use.HostProcess = use.HostProcess && p.HostProcess
+			if by := usedBy(p); !slices.Contains(use.By, by) {
+				use.By = append(use.By, by)
+			}
+		}
+	}
+	return all
+}
+
+// usedBy returns what has the pods, such as DaemonSet kube-system/kube-proxy.
+func usedBy(p upgradecheck.Pods) string {
+	if p.Place.Object != "" {
+		return p.Place.Object
+	}
+	return p.Place.String()
 }

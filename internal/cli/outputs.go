@@ -13,6 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
 	"github.com/swdt-dev/swdt/internal/inspect/hcs"
 	"github.com/swdt-dev/swdt/internal/inspect/hns"
+	"github.com/swdt-dev/swdt/internal/inspect/imagecheck"
 	"github.com/swdt-dev/swdt/internal/inspect/logs"
 	"github.com/swdt-dev/swdt/internal/inspect/owners"
 	"github.com/swdt-dev/swdt/internal/inspect/programmed"
@@ -164,7 +165,10 @@ func outputs() map[string]output {
 		"vm image build":      {document: golden.Reports{}, modes: []mode{{flags: "--dry-run", document: golden.Plans{}}}},
 		"vm image list":       {document: golden.List{}, wide: true},
 		"vm image remove":     {document: golden.Removed{}},
-		"image bake":          {document: bake.Report{}},
+		"vm image bake":       {document: bake.Report{}},
+		"image check":         {document: imagecheck.Report{}, columns: imagecheck.Columns, wide: true},
+		"image list":          {document: imagecheck.Report{}, columns: imagecheck.Columns, wide: true},
+		"image bake":          {document: bake.Report{}}, // its former name
 
 		"network install": {document: podnetwork.Report{}},
 		"network status":  {document: podnetwork.Status{}},

@@ -209,7 +209,7 @@ func TestScripts(t *testing.T) {
 			"exits": exits, "binary": binary, "longscript": longScript, "append": appendFile,
 			"calico": calicoNetwork, "matches": matches, "wider": wider, "appears": appears,
 			"windows-iso": windowsISO(t), "keep": keep, "specs": specs(t), "registry": served.start,
-			"sent": served.sent, "refuses": served.refuses, "ssh-host": sshHost,
+			"sent": served.sent, "index": served.index, "refuses": served.refuses, "ssh-host": sshHost,
 		},
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
@@ -312,6 +312,21 @@ func (r *registries) sent(ts *testscript.TestScript, neg bool, args []string) {
 	if sent := found.(*registrytest.Registry).Sent(); sent < least || sent > most {
 		ts.Fatalf("the registry has sent %d bytes, want %d to %d", sent, least, most)
 	}
+}
+
+// index is the command index HOST REPOSITORY TAG FILE, which stores an image in a registry, with the manifests of a file
+// (registrytest.Manifest).
+func (r *registries) index(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: index HOST REPOSITORY TAG FILE")
+	}
+	found, there := r.all.Load(args[0])
+	if !there {
+		ts.Fatalf("there is no registry %s", args[0])
+	}
+	var manifests []registrytest.Manifest
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[3])), &manifests))
+	found.(*registrytest.Registry).PutIndex(r.t, args[1], args[2], manifests)
 }
 
 // refuses is the command refuses HOST METHOD STATUS, which makes a registry answer requests of the method with

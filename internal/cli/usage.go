@@ -266,7 +266,7 @@ func (a *app) checkDryRun(cmd *cobra.Command) error {
 }
 
 func dryRunnables(cmd *cobra.Command) (paths []string) {
-	if cmd.Annotations[dryRunnable] != "" {
+	if cmd.Annotations[dryRunnable] != "" && !cmd.Hidden {
 		paths = append(paths, strings.TrimPrefix(cmd.CommandPath(), cmd.Root().CommandPath()+" "))
 	}
 	for _, child := range inReadingOrder(cmd.Commands()) {

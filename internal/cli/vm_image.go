@@ -19,16 +19,20 @@ import (
 )
 
 func (a *app) vmImageCommand() *cobra.Command {
-	cmd := group("image", "Install Windows from an ISO into golden images",
-		a.vmImageInspectCommand(), a.vmImageBuildCommand(), a.vmImageListCommand(), a.vmImageRemoveCommand())
+	cmd := group("image", "Install Windows from an ISO into golden images, and bake nodes into disks",
+		a.vmImageInspectCommand(), a.vmImageBuildCommand(), a.vmImageListCommand(), a.vmImageRemoveCommand(), a.vmImageBakeCommand())
 	cmd.Long = `A golden image is a disk with an installed Windows, made once from your ISO. The
 disks of VMs are laid over it, so that a VM is made in a second. The key of an
 image is the hash of everything that went into it: the ISO, the edition,
-drivers, OpenSSH, the settings. The images are below ~/.cache/swdt/images.`
+drivers, OpenSSH, the settings. The images are below ~/.cache/swdt/images.
+
+vm image bake makes a file instead, with everything that a node needs, for
+Cluster API, image-builder and "swdt vm create".`
 	cmd.Example = examples(
 		"vm image inspect SERVER_EVAL_x64FRE_en-us.iso", "what to write into the node file",
 		"vm image build", "install it, unattended",
 		"vm image list", "",
+		"vm image bake --out windows-node.qcow2", "a disk with containerd, kubelet and images",
 	)
 	return cmd
 }
@@ -77,7 +81,7 @@ func (a *app) vmImageBuildCommand() *cobra.Command {
 	cmd := canDryRun(forNodes(&cobra.Command{
 		Use:        "build [flags]",
 		Short:      "Install Windows from an ISO, unattended",
-		SuggestFor: []string{"create", "install", "make", "bake"},
+		SuggestFor: []string{"create", "install", "make"},
 		Long: `Installs Windows from the ISO that spec.machine.image of the node file names, in a
 VM of its own, and keeps its disk as a golden image. It asks nothing: a CD with
 the answers, the drivers, OpenSSH and a script is made for it and wiped at the

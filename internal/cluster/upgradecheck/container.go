@@ -21,7 +21,8 @@ func (w *walk) pods(spec *yaml.Node, path []string) {
 	}
 	linux := system == string(corev1.Linux)
 	first := len(w.r.Settings)
-	pods := Pods{Place: w.at(spec, path), Selectors: selectors}
+	pods := Pods{Place: w.at(spec, path), Selectors: selectors,
+		HostProcess: documents.Text(spec, "securityContext", "windowsOptions", "hostProcess") == "true"}
 	for _, list := range []string{"initContainers", "containers"} {
 		all := documents.Child(spec, list)
 		if all == nil {

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 
+	"github.com/swdt-dev/swdt/internal/format/imagefit"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
@@ -19,9 +20,10 @@ const (
 // server2025 is the release that not all projects support yet.
 const server2025 = "ltsc2025"
 
-// builds are the values of the label node.kubernetes.io/windows-build by release.
-func builds() map[string]string {
-	return map[string]string{"ltsc2019": "10.0.17763", "ltsc2022": "10.0.20348", server2025: "10.0.26100"}
+// buildLabel returns the value of the label node.kubernetes.io/windows-build of nodes with a release.
+func buildLabel(release string) string {
+	r, _ := imagefit.ReleaseNamed(release) // ParseTarget knows the name
+	return r.BuildLabel()
 }
 
 // windows holds pods and the sandbox image against another release of Windows Server.
@@ -31,11 +33,11 @@ func (c *checking) windows() {
 	}
 	for _, p := range c.facts.Pods {
 		c.calico(p)
-		if build := p.Selectors[corev1.LabelWindowsBuild]; build != "" && build != builds()[c.target.Windows] {
+		if build := p.Selectors[corev1.LabelWindowsBuild]; build != "" && build != buildLabel(c.target.Windows) {
 			c.add(Finding{Rule: ruleBuild, Effect: Refused, Places: []Place{p.Place},
 				Source: "https://kubernetes.io/docs/reference/labels-annotations-taints/#nodekubernetesiowindows-build",
 				Finding: finding.New(corev1.LabelWindowsBuild+": "+build, "its pods do not run on %s, whose label is %s", c.target.Windows,
-					builds()[c.target.Windows]).As(finding.Error).
+					buildLabel(c.target.Windows)).As(finding.Error).
 					Remedied("choose the new build, with an image for it, before the nodes are replaced")})
 		}
 	}

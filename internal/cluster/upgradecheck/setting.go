@@ -144,6 +144,8 @@ type Pods struct {
 	Place     Place
 	Images    []string
 	Selectors map[string]string // of nodes
+	// HostProcess reports that the pods' own setting makes all containers HostProcess containers.
+	HostProcess bool
 }
 
 // Unread is a text that could not be read, or only in part.

@@ -58,6 +58,24 @@ func Read(ctx context.Context, c *cluster.Cluster, r *upgradecheck.Reader, o Opt
 	return kubelets(ctx, c, r, nodes)
 }
 
+// ReadImages adds the Windows nodes of a cluster to r, and the objects whose pods run on them. It asks no kubelet, and reads no
+// ConfigMap. present are the names of the images that each node reports, by the node's name: the 50 largest ones, unless
+// kubelet's nodeStatusMaxImages is another number.
+func ReadImages(ctx context.Context, c *cluster.Cluster, r *upgradecheck.Reader, o Options) (present map[string][]string, err error) {
+	nodes, err := windowsNodes(ctx, c, o)
+	if err != nil {
+		return nil, err
+	}
+	present = map[string][]string{}
+	for _, n := range nodes {
+		r.Nodes = append(r.Nodes, nodeOf(n))
+		for _, image := range n.Status.Images {
+			present[n.Name] = append(present[n.Name], image.Names...)
+		}
+	}
+	return present, workloads(ctx, c, r, o, map[string]bool{})
+}
+
 // windowsNodes returns the chosen nodes, in the order of their names.
 func windowsNodes(ctx context.Context, c *cluster.Cluster, o Options) ([]*corev1.Node, error) {
 	windows := labels.SelectorFromSet(labels.Set{corev1.LabelOSStable: string(corev1.Windows)})
@@ -119,6 +137,15 @@ func nodeOf(n *corev1.Node) upgradecheck.Node {
 // objects reads the objects whose pods run on Windows nodes or run a program of Kubernetes, and their ConfigMaps.
 func objects(ctx context.Context, c *cluster.Cluster, r *upgradecheck.Reader, o Options) error {
 	maps := map[string]bool{metav1.NamespaceSystem + "/kube-proxy": true, metav1.NamespaceSystem + "/kubelet-config": true}
+	if err := workloads(ctx, c, r, o, maps); err != nil {
+		return err
+	}
+	return configMaps(ctx, c, r, maps)
+}
+
+// workloads reads the objects whose pods run on Windows nodes or run a program of Kubernetes. It adds the names of the
+// ConfigMaps of the latter to maps.
+func workloads(ctx context.Context, c *cluster.Cluster, r *upgradecheck.Reader, o Options, maps map[string]bool) error {
 	read := func(kind string, object metav1.Object, template corev1.PodTemplateSpec) {
 		if !matters(template.Spec) {
 			return
@@ -162,7 +189,7 @@ func objects(ctx context.Context, c *cluster.Cluster, r *upgradecheck.Reader, o 
 			return c.Failure("list the StatefulSets", cluster.Permission{Verb: "list", Group: appsv1.GroupName, Resource: "statefulsets"}, err)
 		}
 	}
-	return configMaps(ctx, c, r, maps)
+	return nil
 }
 
 // mostMaps bounds the ConfigMaps that are read.

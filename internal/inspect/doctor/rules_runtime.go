@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/version"
 
+	"github.com/swdt-dev/swdt/internal/format/imagefit"
 	"github.com/swdt-dev/swdt/internal/node/criclient"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
@@ -236,7 +237,7 @@ func imageRules() []Rule {
 
 // on returns the verdict on whether a machine with this build of Windows can run the
 // image.
-func (i Image) on(build string) criclient.Verdict {
+func (i Image) on(build string) imagefit.Verdict {
 	return criclient.Platform{OS: i.OS, OSVersion: i.OSVersion}.On(build)
 }
 
@@ -261,7 +262,7 @@ func lookAtPause(f *Facts) []finding.Finding {
 		if !image.is(f.Containerd.Value.SandboxImage) {
 			continue
 		}
-		if v := image.on(build); v != criclient.Runs && v != criclient.Unknown {
+		if v := image.on(build); v != imagefit.Runs && v != imagefit.Unknown {
 			return one(finding.New(fmt.Sprintf("%s, the node has build %s", image.madeFor(), build),
 				"this Windows build does not run the pause image (%s)", v))
 		}
@@ -273,7 +274,7 @@ func lookAtImagesInUse(f *Facts) (all []finding.Finding) {
 	build := f.Machine.Value.Build
 	for _, image := range *f.Images.Value {
 		v := image.on(build)
-		if v == criclient.Runs || v == criclient.Unknown {
+		if v == imagefit.Runs || v == imagefit.Unknown {
 			continue
 		}
 		for _, c := range *f.InUse.Value {

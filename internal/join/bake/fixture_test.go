@@ -173,7 +173,7 @@ func kitchenIn(t *testing.T, folder string) *kitchen {
 	k.write("id", string(private))
 	k.writeBase(key.PublicKey())
 	k.doc = k.document()
-	machines := vm.NewMachines(k.store, "swdt image bake", k.driver)
+	machines := vm.NewMachines(k.store, "swdt vm image bake", k.driver)
 	sources := source.NewSet(source.Options{})
 	agent := agentbin.Agent{Hash: hash, Size: int64(len(program)), Open: func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(program)), nil

@@ -115,8 +115,8 @@ func ofPrograms() []Row {
 		{
 			ID: "choice-server-2025", Windows: Windows{Build: server2025},
 			Containerd: []Range{{"1.6.23", "1.7.0"}, {"1.7.6", "2.1.6"}},
-			What: "this containerd may take an image's part for Server 2022 on Server 2025: it knows no other release, and " +
-				"compares revisions",
+			What: "this containerd may take an image's part for Server 2022 on Server 2025: it knows no later release, and goes " +
+				"by the revision or by the order in the index",
 			Remedy: "use containerd 2.1.6 or later", Sources: []string{matcher, platforms}, Seen: day,
 		},
 		{

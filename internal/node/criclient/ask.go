@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/swdt-dev/swdt/internal/format/imagefit"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -127,16 +128,16 @@ func (c *Client) Platform(ctx context.Context, id string) (Platform, error) {
 
 // On returns the verdict on whether a node can run an image of this platform. host is the Windows
 // build of that node.
-func (p Platform) On(host string) Verdict {
+func (p Platform) On(host string) imagefit.Verdict {
 	if p.OS != "" && p.OS != "windows" {
-		return OtherOS
+		return imagefit.OtherOS
 	}
-	image, err := ParseBuild(p.OSVersion)
-	here, hostErr := ParseBuild(host)
+	image, err := imagefit.ParseBuild(p.OSVersion)
+	here, hostErr := imagefit.ParseBuild(host)
 	if errors.Join(err, hostErr) != nil {
-		return Unknown
+		return imagefit.Unknown
 	}
-	return Judge(here, image)
+	return imagefit.Judge(here, image)
 }
 
 func answer(reply proto.Message, err error, what string, text func(io.Writer) error) (Answer, error) {

@@ -10,6 +10,7 @@ import (
 
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/swdt-dev/swdt/internal/format/imagefit"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -151,7 +152,7 @@ func seconds(v *runtimev1.UInt64Value) string {
 type imageRow struct {
 	image    *runtimev1.Image
 	platform Platform
-	verdict  Verdict
+	verdict  imagefit.Verdict
 }
 
 func imageTable(w io.Writer, images []imageRow, host string) error {
@@ -159,7 +160,7 @@ func imageTable(w io.Writer, images []imageRow, host string) error {
 	for _, i := range images {
 		rows = append(rows, []string{
 			imageName(i.image), displayID(w, i.image.GetId()), ui.Size(int64(i.image.GetSize())),
-			cmp.Or(i.platform.OSVersion, string(Unknown)), string(i.verdict),
+			cmp.Or(i.platform.OSVersion, string(imagefit.Unknown)), string(i.verdict),
 		})
 	}
 	return ui.TableOr(w, "no images", append(ImageColumns(false), "RUNS ON "+host), rows)

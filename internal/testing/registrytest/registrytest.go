@@ -7,11 +7,14 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -153,8 +156,103 @@ func (r *Registry) PutBlob(t testing.TB, repository string, content []byte) stri
 // PutManifest stores a manifest under a tag, and returns its digest.
 func (r *Registry) PutManifest(t testing.TB, repository, tag string, content []byte) string {
 	t.Helper()
-	r.put(t, http.MethodPut, "/v2/"+repository+"/manifests/"+tag, "application/vnd.oci.image.manifest.v1+json", content)
+	r.put(t, http.MethodPut, "/v2/"+repository+"/manifests/"+tag, manifestType, content)
 	return digestOf(content)
+}
+
+// Manifest is a manifest of an image for a platform. Its layers are named, and the registry does not have them.
+type Manifest struct {
+	// Platform is the platform as the index has it, in JSON; "" if the index names none.
+	Platform json.RawMessage `json:"platform"`
+	// Config is the platform as the configuration has it; "": that of the index.
+	Config json.RawMessage `json:"config"`
+	Layers []Layer         `json:"layers"`
+}
+
+// Layer is a layer of a manifest.
+type Layer struct {
+	Digest string `json:"digest"`
+	Size   int64  `json:"size"`
+}
+
+// PutIndex stores an image with an index under a tag, and returns the digest of the index.
+func (r *Registry) PutIndex(t testing.TB, repository, tag string, manifests []Manifest) string {
+	t.Helper()
+	var all []map[string]any
+	for i, m := range manifests {
+		content := r.putImage(t, repository, fmt.Sprintf("%s-part-%d", tag, i), m)
+		entry := map[string]any{"mediaType": manifestType, "digest": digestOf(content), "size": len(content)}
+		if len(m.Platform) > 0 {
+			entry["platform"] = m.Platform
+		}
+		all = append(all, entry)
+	}
+	content := encoded(t, map[string]any{"schemaVersion": 2, "mediaType": indexType, "manifests": all})
+	r.put(t, http.MethodPut, "/v2/"+repository+"/manifests/"+tag, indexType, content)
+	return digestOf(content)
+}
+
+// PutRecorded stores the images of a file, which has published indexes: the name of each image, its source and its manifests.
+// The registry has them under the paths of their names, as a mirror has them.
+func (r *Registry) PutRecorded(t testing.TB, file string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []struct {
+		Image     string     `json:"image"`
+		Manifests []Manifest `json:"manifests"`
+	}
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	for _, one := range all {
+		repository, tag, _ := strings.Cut(one.Image, ":")
+		switch host, rest, ok := strings.Cut(repository, "/"); {
+		case !ok:
+			repository = "library/" + repository
+		case strings.Contains(host, "."):
+			repository = rest
+		}
+		r.PutIndex(t, repository, tag, one.Manifests)
+	}
+}
+
+// PutImage stores an image without an index under a tag, and returns the digest of its manifest.
+func (r *Registry) PutImage(t testing.TB, repository, tag string, m Manifest) string {
+	t.Helper()
+	return digestOf(r.putImage(t, repository, tag, m))
+}
+
+const (
+	manifestType = "application/vnd.oci.image.manifest.v1+json"
+	indexType    = "application/vnd.oci.image.index.v1+json"
+)
+
+func (r *Registry) putImage(t testing.TB, repository, tag string, m Manifest) []byte {
+	t.Helper()
+	config := m.Config
+	if len(config) == 0 {
+		config = m.Platform
+	}
+	layers := []map[string]any{}
+	for _, layer := range m.Layers {
+		layers = append(layers, map[string]any{"mediaType": "application/vnd.oci.image.layer.v1.tar+gzip", "digest": layer.Digest, "size": layer.Size})
+	}
+	content := encoded(t, map[string]any{"schemaVersion": 2, "mediaType": manifestType, "layers": layers,
+		"config": map[string]any{"mediaType": "application/vnd.oci.image.config.v1+json", "digest": r.PutBlob(t, repository, config), "size": len(config)}})
+	r.PutManifest(t, repository, tag, content)
+	return content
+}
+
+func encoded(t testing.TB, value any) []byte {
+	t.Helper()
+	content, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
 }
 
 // put makes a request without HTTP, so that neither hooks nor counters see it.

@@ -20,6 +20,33 @@ type Blob struct {
 	Size   int64  // bytes
 }
 
+// ReadBlob returns a small blob, which has the blob's digest. It reads no more than the blob's size, and fails if that is more
+// than limit bytes.
+func (r *Repository) ReadBlob(ctx context.Context, blob Blob, limit int64) ([]byte, error) {
+	if !IsDigest(blob.Digest) || blob.Size < 0 {
+		return nil, fmt.Errorf("read a blob: %q of %d bytes names none", blob.Digest, blob.Size)
+	}
+	if blob.Size > limit {
+		return nil, fmt.Errorf("read blob %.19s… of %s: %w", blob.Digest, r.reference.Name(), &TooLargeError{Limit: limit})
+	}
+	response, err := r.get(ctx, "blobs/"+blob.Digest, http.Header{})
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, &StatusError{Reference: r.reference, Blob: blob.Digest, Status: response.StatusCode}
+	}
+	content, err := readAll(response.Body, blob.Size)
+	if err != nil {
+		return nil, fmt.Errorf("read blob %.19s… of %s: %w", blob.Digest, r.reference.Name(), r.failed(ctx, err))
+	}
+	if got := DigestOf(content); got != blob.Digest {
+		return nil, &MismatchError{Reference: r.reference, Want: blob.Digest, Got: got}
+	}
+	return content, nil
+}
+
 // partEnding is the end of the name of an unfinished file.
 const partEnding = ".part"
 

@@ -3,6 +3,7 @@ package distribution_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -434,6 +435,95 @@ func TestParseReference(t *testing.T) {
 		var wrong *distribution.ReferenceError
 		if !errors.As(err, &wrong) || strings.Contains(err.Error(), secret) {
 			t.Errorf("%q: the error is %v, want a %T", text, err, wrong)
+		}
+	}
+}
+
+// Tags reads page after page, and ends whatever the registry sends.
+func TestTags(t *testing.T) {
+	r := registrytest.Start(t)
+	content := []byte(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","layers":[]}`)
+	for _, tag := range []string{"a", "b"} {
+		r.PutManifest(t, "team/node", tag, content)
+	}
+	reference, err := distribution.ParseReference(r.Host + "/team/node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	repository := distribution.Open(reference, distribution.Options{})
+	if got, err := repository.Tags(t.Context()); err != nil || strings.Join(got, " ") != "a b" {
+		t.Errorf("%q, %v", got, err)
+	}
+	page := func(first int) string {
+		tags := make([]string, 1000)
+		for i := range tags {
+			tags[i] = fmt.Sprintf("t%08d", first+i)
+		}
+		text, err := json.Marshal(map[string]any{"tags": tags})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	asked := 0
+	answer := func(next func(last string) string) {
+		asked = 0
+		r.Intercept(func(w http.ResponseWriter, request *http.Request, _ http.Handler) bool {
+			asked++
+			_, _ = w.Write([]byte(next(request.URL.Query().Get("last"))))
+			return true
+		})
+	}
+	answer(func(last string) string {
+		if last == "" {
+			return page(0)
+		}
+		return `{"tags":["z","no tag","../x","-y"]}`
+	})
+	if got, err := repository.Tags(t.Context()); err != nil || len(got) != 1001 || got[1000] != "z" || asked != 2 {
+		t.Errorf("%d tags, %d requests, %v", len(got), asked, err)
+	}
+	answer(func(string) string { return page(asked * 1000) })
+	if got, err := repository.Tags(t.Context()); err != nil || len(got) != 20_000 || asked != 20 {
+		t.Errorf("without an end: %d tags, %d requests, %v", len(got), asked, err)
+	}
+	answer(func(string) string { return page(0) })
+	if got, err := repository.Tags(t.Context()); err != nil || asked != 2 {
+		t.Errorf("the same page again: %d tags, %d requests, %v", len(got), asked, err)
+	}
+	answer(func(string) string { return "<html>" + secret })
+	if _, err := repository.Tags(t.Context()); err == nil || strings.Contains(err.Error(), secret) {
+		t.Errorf("no JSON: %v", err)
+	}
+	answer(func(string) string { return strings.Repeat(" ", 2<<20) })
+	if _, err := repository.Tags(t.Context()); !errors.As(err, new(*distribution.TooLargeError)) {
+		t.Errorf("2 MiB: %v", err)
+	}
+}
+
+// The names are those of github.com/distribution/reference v0.6.0, ParseDockerRef.
+func TestParseImage(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("0a", 32)
+	for text, want := range map[string]string{
+		"nginx":                            "docker.io/library/nginx:latest",
+		"hello-world:nanoserver":           "docker.io/library/hello-world:nanoserver",
+		"sigwindowstools/kube-proxy:v1":    "docker.io/sigwindowstools/kube-proxy:v1",
+		"docker.io/nginx":                  "docker.io/library/nginx:latest",
+		"index.docker.io/nginx:1":          "docker.io/library/nginx:1",
+		"docker.io/calico/node:v3":         "docker.io/calico/node:v3",
+		"mcr.microsoft.com/x/y:z":          "mcr.microsoft.com/x/y:z",
+		"localhost/app:1":                  "localhost/app:1",
+		"localhost:5000/app":               "localhost:5000/app:latest",
+		"team/app@" + digest:               "docker.io/team/app@" + digest,
+		"registry.example/app:1@" + digest: "registry.example/app@" + digest,
+	} {
+		if got, err := distribution.ParseImage(text); err != nil || got.Name() != want {
+			t.Errorf("%s: %s, %v; want %s", text, got.Name(), err, want)
+		}
+	}
+	for _, text := range []string{"", "Nginx", "a b", "oci://ghcr.io/a:b", "registry.example/", "nginx:", "-x", "user:" + secret + "@ghcr.io/a:b"} {
+		if got, err := distribution.ParseImage(text); err == nil || strings.Contains(err.Error(), secret) {
+			t.Errorf("%q is %s, %v", text, got.Name(), err)
 		}
 	}
 }

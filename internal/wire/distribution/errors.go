@@ -78,7 +78,7 @@ func (e *TruncatedError) Unwrap() error { return e.Err }
 type TooLargeError struct{ Limit int64 } // bytes
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("it is beyond the limit of %d bytes: check that the name is that of a set of binaries", e.Limit)
+	return fmt.Sprintf("it is beyond the limit of %d bytes: check that the name is that of a set of binaries, or of an image", e.Limit)
 }
 
 // RedirectError is returned if a registry redirects to a place that is not followed.

@@ -10,10 +10,12 @@ import (
 	"oras.land/oras-go/v2/registry"
 )
 
-// Media types of manifests.
+// Media types of manifests. Those of Docker name the same documents.
 const (
-	ManifestType = "application/vnd.oci.image.manifest.v1+json"
-	IndexType    = "application/vnd.oci.image.index.v1+json"
+	ManifestType       = "application/vnd.oci.image.manifest.v1+json"
+	IndexType          = "application/vnd.oci.image.index.v1+json"
+	dockerManifestType = "application/vnd.docker.distribution.manifest.v2+json"
+	dockerIndexType    = "application/vnd.docker.distribution.manifest.list.v2+json"
 )
 
 // maxManifest is the maximum size of a manifest in bytes. Registries accept 4 MiB; the manifest of
@@ -30,8 +32,16 @@ func DigestOf(content []byte) string {
 // a digest, the manifest has that digest. If it is a tag, the registry decides which manifest that
 // is. The error is a *StatusError with Status 404 if the registry has no such manifest.
 func (r *Repository) Manifest(ctx context.Context) (content []byte, digest string, err error) {
-	header := http.Header{"Accept": {ManifestType, IndexType}}
-	response, err := r.get(ctx, "manifests/"+r.reference.name(), header)
+	return r.manifest(ctx, ManifestType, IndexType)
+}
+
+// ImageManifest is like Manifest, but also accepts the manifests and indexes of Docker.
+func (r *Repository) ImageManifest(ctx context.Context) (content []byte, digest string, err error) {
+	return r.manifest(ctx, ManifestType, IndexType, dockerManifestType, dockerIndexType)
+}
+
+func (r *Repository) manifest(ctx context.Context, types ...string) (content []byte, digest string, err error) {
+	response, err := r.get(ctx, "manifests/"+r.reference.name(), http.Header{"Accept": types})
 	if err != nil {
 		return nil, "", err
 	}

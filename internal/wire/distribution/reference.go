@@ -3,8 +3,10 @@
 // answers are bounded. swdt and programs on nodes share it, so it needs little beside net/http.
 //
 //   - reference.go: the name of an artifact, as people write it
+//   - imagename.go: the name of an image, as pods have it
 //   - repository.go: requests, logins and redirects
 //   - manifest.go: manifests
+//   - tags.go: the tags of a repository
 //   - blob.go: blobs, into files, resumed after an interruption
 //   - errors.go: why a request failed
 //   - pullsecret.go: logins from a pull secret of Kubernetes

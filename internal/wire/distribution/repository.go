@@ -36,6 +36,11 @@ func Open(reference Reference, o Options) *Repository {
 // Reference returns the reference that the repository was opened with.
 func (r *Repository) Reference() Reference { return r.reference }
 
+// WithDigest returns the same repository with the reference of a digest. Both share the login.
+func (r *Repository) WithDigest(digest string) *Repository {
+	return &Repository{reference: r.reference.WithDigest(digest), client: r.client}
+}
+
 // NewClient returns a client that logs in when a registry demands it. It sends a login to the
 // registry and to the token server that the registry names, and never with less protection than
 // the registry's own address has. A registry without TLS names no other token server without TLS. A redirect to
@@ -79,11 +84,17 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 
 // get requests a path below that of the repository. The caller closes the answer's body.
 func (r *Repository) get(ctx context.Context, path string, header http.Header) (*http.Response, error) {
+	return r.getQuery(ctx, path, nil, header)
+}
+
+// getQuery is like get, with parameters.
+func (r *Repository) getQuery(ctx context.Context, path string, query url.Values, header http.Header) (*http.Response, error) {
 	scheme := "https"
 	if r.reference.PlainHTTP {
 		scheme = "http"
 	}
-	address := url.URL{Scheme: scheme, Host: r.reference.host(), Path: "/v2/" + r.reference.Repository + "/" + path}
+	address := url.URL{Scheme: scheme, Host: r.reference.host(), Path: "/v2/" + r.reference.Repository + "/" + path,
+		RawQuery: query.Encode()}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", r.reference.Name(), err)

@@ -1,4 +1,4 @@
-package criclient
+package imagefit
 
 import (
 	"fmt"
@@ -43,14 +43,24 @@ const (
 // builds of node and image must be equal.
 const firstCompatible = 20348
 
+// String returns the version in the format of images, such as 10.0.20348.2849.
+func (b Build) String() string {
+	return fmt.Sprintf("%d.%d.%d.%d", b.Major, b.Minor, b.Build, b.Revision)
+}
+
+// secondCompatible is the build of Windows Server 2025.
+const secondCompatible = 26100
+
 // longTerm returns the builds of the long-term servicing channel since firstCompatible.
-func longTerm() []int { return []int{firstCompatible, 26100} }
+func longTerm() []int { return []int{firstCompatible, secondCompatible} }
 
 // Judge returns the verdict on whether a node can run containers of an image. A node that is newer
-// than Windows Server 2022 runs, with process isolation, images from the previous long-term build
-// up to its own build. Windows Server 2022 and older nodes run only images of their own build.
+// than Windows Server 2022 runs, with process isolation, images from the long-term build before its
+// own generation up to its own build: Windows 11 25H2 (26200) is of the generation of 26100, and runs images of 20348.
+// Windows Server 2022 and older nodes run only images of their own build.
 // Hyper-V isolation accepts older images too. Revisions may differ. The verdict does not apply to
-// HostProcess containers, which do not use the Windows of their image.
+// HostProcess containers, which do not use the Windows of their image. The source is Microsoft's page on version
+// compatibility, https://learn.microsoft.com/virtualization/windowscontainers/deploy-containers/version-compatibility.
 func Judge(host, image Build) Verdict {
 	switch {
 	case image.Major != host.Major || image.Minor != host.Minor:
@@ -68,9 +78,10 @@ func oldestFor(host int) int {
 	if host <= firstCompatible {
 		return host
 	}
-	for _, build := range slices.Backward(longTerm()) {
-		if build < host {
-			return build
+	all := longTerm()
+	for i, build := range slices.Backward(all) {
+		if build <= host {
+			return all[max(i-1, 0)]
 		}
 	}
 	return host
