@@ -1,18 +1,13 @@
 package settingchange
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"strings"
 
-	"github.com/swdt-dev/swdt/internal/cluster/kubesettings"
 	"github.com/swdt-dev/swdt/internal/config"
-	"github.com/swdt-dev/swdt/internal/join/nodesettings"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/ui"
-	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
 // Apply makes the change on the node, in one transaction that restarts the program's service; with options.DryRun it only
@@ -59,39 +54,4 @@ func (p *Plan) message() string {
 		all = append(all, c.String())
 	}
 	return strings.Join(all, "; ")
-}
-
-// NothingToUndoError reports that the node keeps no file of the program from before a change.
-type NothingToUndoError struct{ Program kubesettings.Program }
-
-func (e *NothingToUndoError) Error() string {
-	return fmt.Sprintf("put the settings of %s back: the node keeps no file from before a change; `swdt history` lists what "+
-		"swdt has changed", e.Program)
-}
-
-// Undo returns the change that puts back the configuration files which the last change has replaced, byte for byte. The
-// node then keeps the present ones, so that a second undo puts these back.
-func (s *Settings) Undo(ctx context.Context, n *node.Node) (*Plan, error) {
-	p := &Plan{editing: s.begin()}
-	for _, d := range p.drafts {
-		if d.Kind == nodesettings.CommandLine {
-			continue
-		}
-		before, err := previous(ctx, n, d)
-		if err != nil {
-			return nil, err
-		}
-		if before == nil || bytes.Equal(before, d.Content) {
-			continue
-		}
-		if err := ownedByAdministrators(ctx, n, layout.Previous(d.Path)); err != nil {
-			return nil, err
-		}
-		d.after = before
-		p.Changes = append(p.Changes, Change{Name: "file", Before: "present", After: "as before the last change", Where: d.Path})
-	}
-	if len(p.Changes) == 0 {
-		return nil, &NothingToUndoError{Program: s.Program}
-	}
-	return p, nil
 }

@@ -12,10 +12,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/format/kubeletconfig"
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/ui"
-	"github.com/swdt-dev/swdt/internal/wire/fault"
-	"github.com/swdt-dev/swdt/internal/wire/layout"
 )
 
 // Report has the settings of one program on nodes.
@@ -53,7 +50,7 @@ type Listing struct {
 	Version  string
 	Settings []Setting
 
-	compared bool // with the files before the last change
+	kind table
 }
 
 // NewReport returns the report of nodes.
@@ -68,37 +65,66 @@ func NewReport(results []fleet.Result[Listing]) Report {
 // WriteText writes the settings of all nodes that answered.
 func (r Report) WriteText(p *ui.Page) error {
 	return fleet.WriteListings(p, r.results, func(l Listing) ui.Listing {
-		t := ui.Listing{Nothing: "no such settings", Header: Columns(p.Wide)}
-		if l.compared {
-			t.Nothing, t.Header = "no change that the node remembers", []string{"NAME", "VALUE", "BEFORE", "WHERE"}
-		}
+		t := ui.Listing{Nothing: "no such settings", Header: l.kind.columns()(p.Wide)}
 		for _, s := range l.Settings {
-			if l.compared {
-				t.Rows = append(t.Rows, []string{s.Name, orNotSet(s.Value), orNotSet(s.Before), strings.Join(s.Where, ", ")})
-				continue
-			}
-			t.Rows = append(t.Rows, s.row(p.Wide))
+			t.Rows = append(t.Rows, s.row(l.kind, p.Wide))
 		}
 		return t
 	})
 }
 
-// Columns returns the columns of the table.
-func Columns(wide bool) []string {
+// table is a kind of table.
+type table int
+
+const (
+	gates   table = iota // feature gates
+	fields               // fields that are set
+	changed              // fields before and after the last change
+)
+
+func (k table) columns() func(wide bool) []string {
+	return [...]func(bool) []string{GateColumns, FieldColumns, ChangeColumns}[k]
+}
+
+// GateColumns returns the columns of a table of feature gates.
+func GateColumns(wide bool) []string {
 	if wide {
 		return []string{"NAME", "VALUE", "DEFAULT", "STAGE", "WHERE", "NOTE"}
 	}
 	return []string{"NAME", "VALUE", "DEFAULT", "WHERE"}
 }
 
-func (s Setting) row(wide bool) []string {
+// FieldColumns returns the columns of a table of fields.
+func FieldColumns(wide bool) []string {
+	if wide {
+		return []string{"NAME", "VALUE", "WHERE", "NOTE"}
+	}
+	return []string{"NAME", "VALUE", "WHERE"}
+}
+
+// ChangeColumns returns the columns of a table of changed fields.
+func ChangeColumns(bool) []string { return []string{"NAME", "VALUE", "BEFORE", "WHERE"} }
+
+func (s Setting) row(kind table, wide bool) []string {
 	where := strings.Join(s.Where, ", before ")
 	if !wide && s.Note != "" {
 		where = strings.TrimPrefix(where+": "+s.Note, ": ")
 	}
-	row := []string{s.Name, s.Value, s.Default, where}
+	var row []string
+	switch kind {
+	case changed:
+		return []string{s.Name, orNotSet(s.Value), orNotSet(s.Before), where}
+	case fields:
+		row = []string{s.Name, orNotSet(s.Value), where}
+	case gates:
+		row = []string{s.Name, orNotSet(s.Value), s.Default}
+		if wide {
+			row = append(row, s.Stage)
+		}
+		row = append(row, where)
+	}
 	if wide {
-		row = []string{s.Name, s.Value, s.Default, s.Stage, where, s.Note}
+		row = append(row, s.Note)
 	}
 	return row
 }
@@ -193,7 +219,7 @@ func (s *Settings) noteOf(kind upgradecheck.Kind, name string) string {
 
 // Fields returns the fields with these paths, or all that are set.
 func (s *Settings) Fields(paths []string) (Listing, error) {
-	l := Listing{Version: s.Version}
+	l := Listing{Version: s.Version, kind: fields}
 	p := Plan{editing: s.begin()}
 	for _, path := range paths {
 		f, err := kubeletconfig.Lookup(s.document(), path)
@@ -232,41 +258,28 @@ func (s *Settings) Fields(paths []string) (Listing, error) {
 	return l, nil
 }
 
-// ChangedFields returns the fields by which the configuration files differ from those that the node keeps from before the
-// last change.
+// ChangedFields returns the fields that the last change of the program's settings has changed in its files.
 func (s *Settings) ChangedFields(ctx context.Context, n *node.Node) (Listing, error) {
-	l := Listing{Version: s.Version, compared: true}
-	for _, d := range s.begin().drafts {
-		if !d.isYAML() {
+	l := Listing{Version: s.Version, kind: changed}
+	replaced, err := s.begin().lastChange(ctx, n)
+	if none := (*NothingToUndoError)(nil); errors.As(err, &none) {
+		return l, nil
+	}
+	for _, r := range replaced {
+		if !r.isYAML() {
 			continue
 		}
-		before, err := previous(ctx, n, d)
+		changes, err := kubeletconfig.Changes(r.before, r.Content)
 		if err != nil {
-			return l, err
-		}
-		if before == nil {
-			continue
-		}
-		changes, err := kubeletconfig.Changes(before, d.Content)
-		if err != nil {
-			return l, d.named(err)
+			return l, r.named(err)
 		}
 		for _, c := range changes {
 			f := kubeletconfig.Field{Path: c.Path}
 			l.Settings = append(l.Settings, Setting{Name: c.Field(), Value: shown(f, c.After), Before: shown(f, c.Before),
-				Set: c.After != nil, Where: []string{d.Path}})
+				Set: c.After != nil, Where: []string{r.Path}})
 		}
 	}
-	return l, nil
-}
-
-// previous returns the file that the node keeps from before the last change of a file; nil: none.
-func previous(ctx context.Context, n *node.Node, d *draft) ([]byte, error) {
-	content, err := smallfile.Read(ctx, n, layout.Previous(d.Path))
-	if errors.Is(err, fault.ErrNotExist) {
-		return nil, nil
-	}
-	return content, err
+	return l, err
 }
 
 // fieldSetting returns a field with its value: that of a flag, or that of the file that counts.

@@ -9,7 +9,7 @@
 //   - change.go: the wishes, and the texts that they give; place.go: the text that a wish changes
 //   - flags.go: flags in command lines, scripts and kubeadm-flags.env
 //   - check.go: what the version takes; guard.go: files that are not changed
-//   - apply.go: the transaction; report.go: the results
+//   - apply.go: the transaction; undo.go: the way back; report.go, fix.go: the results
 package settingchange
 
 import (
