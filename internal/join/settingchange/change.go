@@ -11,6 +11,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster/upgradecheck"
 	"github.com/swdt-dev/swdt/internal/format/kubeletconfig"
 	"github.com/swdt-dev/swdt/internal/join/nodesettings"
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
 // Wish is a setting that is to change.
@@ -233,8 +234,8 @@ func (p *Plan) removeField(f kubeletconfig.Field) error {
 // setFlag gives the flag that wins over a field another value.
 func (p *Plan) setFlag(f kubeletconfig.Field, is upgradecheck.Setting, value string) error {
 	if strings.ContainsAny(value, "[]{}\n") || len(f.Path) > strings.Count(f.Declared, ".")+1 {
-		return fmt.Errorf("set %s: the flag --%s=%s wins over the field, and has another form: remove the flag first with "+
-			"`swdt %s config unset %s`", strings.Join(f.Path, "."), is.Name, is.Value, p.Program, f.Declared)
+		return fmt.Errorf("set %s: the flag --%s=%s wins over the field, and has another form: remove the flag first with %s",
+			strings.Join(f.Path, "."), is.Name, is.Value, remedy.Command(string(p.Program), "config", "unset", f.Declared))
 	}
 	d := p.draftAt(is.Place)
 	if d == nil || is.Value == value {
@@ -279,7 +280,8 @@ func (p *Plan) knownField(f kubeletconfig.Field, path string, unknown error) err
 			Nearest: nearest(path, none.Known)}
 	}
 	if f.Declared == "featureGates" {
-		return fmt.Errorf("change %s: feature gates have a command of their own: `swdt %s features`", path, p.Program)
+		return fmt.Errorf("change %s: feature gates have a command of their own: %s", path,
+			remedy.Command(string(p.Program), "features", "get"))
 	}
 	if state := p.table.Field(p.Program, f.Declared, p.minor); !state.Known && p.minor > 0 {
 		return &UnknownError{Program: p.Program, What: "field", Name: path, Why: p.minorText() + " has no field " + path +

@@ -9,6 +9,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/join/nodesettings"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
+	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
 // UnknownError reports a gate or a field that the version does not have.
@@ -29,9 +30,9 @@ func (e *UnknownError) Error() string {
 
 func remedyOfName(p kubesettings.Program, what string) string {
 	if what == "field" {
-		return fmt.Sprintf("`swdt %s config get` lists the fields that are set", p)
+		return remedy.Command(string(p), "config", "get") + " lists the fields that are set"
 	}
-	return fmt.Sprintf("`swdt %s features get` lists those that it has", p)
+	return remedy.Command(string(p), "features", "get") + " lists those that it has"
 }
 
 // LockedError reports a value that a locked gate does not allow.

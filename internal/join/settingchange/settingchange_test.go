@@ -233,7 +233,7 @@ func testWhatTheVersionDoesNotTakeIsRefused(t *testing.T) {
 		"maxPods: many":                          "set maxPods: the value is a text; write a whole number",
 		"authentication.anonymous.enabld: true":  "did you mean authentication.anonymous.enabled?",
 		"userNamespaces: {idsPerPod: 65536}":     "userNamespaces is not supported on Windows",
-		"featureGates.NodeSwap: true":            "`swdt kubelet features`",
+		"featureGates.NodeSwap: true":            "`swdt kubelet features get`",
 		"serverCertificateKeyAlgorithm: ED25519": "kubelet 1.36 has no field",
 	} {
 		_, err := b.change(kubesettings.Kubelet, wish)
