@@ -327,6 +327,33 @@ func testUndo(t *testing.T) {
 	}
 }
 
+// undo takes back the last change alone: a file of an earlier change stays, and what was changed by hand since is not lost.
+func TestUndoIsOfTheLastChange(t *testing.T) { synctest.Test(t, testUndoIsOfTheLastChange) }
+
+func testUndoIsOfTheLastChange(t *testing.T) {
+	b := newBench(t)
+	const dropIn = `C:\k\conf.d\10-own.conf`
+	b.Put(dropIn, []byte(header+"maxPods: 20\n"))
+	b.register("kubelet", b.line("kubelet")+` --config-dir=C:\k\conf.d`)
+	undo := func(s *settingchange.Settings) (*settingchange.Plan, error) { return s.Undo(t.Context(), b.Node.Node) }
+	for _, wish := range []string{"maxPods: 30", "clusterDomain: example.com"} {
+		if _, err := b.change(kubesettings.Kubelet, wish); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := b.apply(undo, kubesettings.Kubelet); err != nil || string(b.Get(configFile)) != header ||
+		!strings.HasSuffix(string(b.Get(dropIn)), "maxPods: 30\n") {
+		t.Errorf("%q, %q, %v", b.Get(configFile), b.Get(dropIn), err)
+	}
+	const byHand = header + "clusterDomain: by.hand\n"
+	b.Put(configFile, []byte(byHand))
+	var none *settingchange.NothingToUndoError
+	if _, err := b.apply(undo, kubesettings.Kubelet); !errors.As(err, &none) || !strings.Contains(err.Error(), "was changed since push 3") ||
+		string(b.Get(configFile)) != byHand {
+		t.Errorf("%q, %v", b.Get(configFile), err)
+	}
+}
+
 // A field that a flag sets changes in the flag, which wins.
 func TestAFieldThatAFlagSets(t *testing.T) { synctest.Test(t, testAFieldThatAFlagSets) }
 
