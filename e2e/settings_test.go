@@ -4,6 +4,8 @@ package e2e
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -58,4 +60,54 @@ func (c cluster) reports(t *testing.T, part string) {
 		}
 		return nil
 	})
+}
+
+// TestSettingsOfARealKubeProxy sets a feature gate on the command line of the real kube-proxy, a service without a
+// configuration file, which then reports it itself (configz). A value that a locked gate refuses changes nothing, and a flag
+// with which it does not start is rolled back.
+func TestSettingsOfARealKubeProxy(t *testing.T) {
+	c := clusterSandbox(t)
+	n := proxyNode{cluster: c, config: withKubeProxy(t, c.joinFile(t, credentialsOf(t, c.sandboxInfo), joinWith{}), labKubeProxy(t))}
+	n.logsAtFailure(t)
+	server := n.kubectl(t, "config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}")
+	n.installFlannel(t, "service", flannelOfLinux, "--no-wait", "--api-server", strings.TrimPrefix(server, "https://"),
+		"--pod-cidr", "10.244.0.0/16", "--service-cidr", "10.96.0.0/12")
+	n.prepareHNSNetwork(t, "flannel.4096", "1B5C9C50-5B0B-4B7E-8C5C-0C6E2A1F3D44")
+	ok(t, "join", "-c", n.config, "--kubeconfig", c.Kubeconfig, "--allow-reboot")
+	line := func() string { return ok(t, "services", "kube-proxy", "-c", n.config).stdout }
+	before := line()
+
+	t.Log(ok(t, "kube-proxy", "features", "set", "WinDSR=true", "-c", n.config).stdout)
+	within(t, commandLimit, "kube-proxy reports the gate", func() error {
+		answer, err := http.Get("http://127.0.0.1:10249/configz")
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		is, err := io.ReadAll(answer.Body)
+		if err != nil || !strings.Contains(string(is), `"WinDSR":true`) {
+			return fmt.Errorf("it reports %s: %v", is, err)
+		}
+		return nil
+	})
+	changed := line()
+	for _, set := range []string{"WinDSR=false", "WinDSRR=true"} {
+		if refused := swdt(t, "kube-proxy", "features", "set", set, "-c", n.config); refused.code != 1 || commandLineOf(line()) != commandLineOf(changed) {
+			t.Errorf("%s: %v", set, refused)
+		}
+	}
+	back := swdt(t, "kube-proxy", "config", "set", `clientConnection.kubeconfig=C:\none.conf`, "-c", n.config)
+	if back.code != 4 || commandLineOf(line()) != commandLineOf(changed) {
+		t.Errorf("a flag with which kube-proxy does not start: %v\n%s", back, line())
+	}
+	ok(t, "kube-proxy", "features", "unset", "WinDSR", "-c", n.config)
+	if got := line(); commandLineOf(got) != commandLineOf(before) {
+		t.Errorf("after the change back:\n%s\nwant\n%s", got, before)
+	}
+}
+
+// commandLineOf returns the command line in the table of swdt services, behind the process.
+func commandLineOf(table string) string {
+	_, line, _ := strings.Cut(table, "kube-log-runner")
+	return line
 }

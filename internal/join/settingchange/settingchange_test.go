@@ -16,6 +16,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster/upgradecheck"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/join/nodesettings"
 	"github.com/swdt-dev/swdt/internal/join/settingchange"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
@@ -296,6 +297,89 @@ func testASettingThatCrashesKubeletIsRolledBack(t *testing.T) {
 	}
 }
 
+// kubelet as sig-windows-tools starts it (kubeadm/scripts/StartKubelet.ps1, with other values): nssm runs a script, which
+// reads kubeadm-flags.env. What an upgrade would break goes out of both; a new gate goes into the configuration file.
+func TestAKubeletThatAScriptStarts(t *testing.T) { synctest.Test(t, testAKubeletThatAScriptStarts) }
+
+func testAKubeletThatAScriptStarts(t *testing.T) {
+	b := newBench(t)
+	const (
+		script = `C:\k\StartKubelet.ps1`
+		flags  = `C:\var\lib\kubelet\kubeadm-flags.env`
+		text   = "$words = (Get-Content C:/var/lib/kubelet/kubeadm-flags.env).Trim('\"')\r\n# the pods\r\n" +
+			"$line = \"C:\\k\\kubelet.exe $words --config=/var/lib/kubelet/config.yaml --feature-gates=MemoryManager=true --v=2\"\r\nInvoke-Expression $line\r\n"
+	)
+	b.Put(script, []byte(text))
+	b.Put(flags, []byte("KUBELET_KUBEADM_ARGS=\"--pod-infra-container-image=registry.k8s.io/pause:3.10 --node-ip=192.0.2.7\"\n"))
+	if _, err := b.Services.Stop(t.Context(), &agentv1.StopServiceRequest{Name: "kubelet"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"Application": "powershell.exe", "AppParameters": `-ExecutionPolicy Bypass -File ` + script} {
+		_, err := b.Registry.Set(t.Context(), &agentv1.RegistrySetRequest{
+			Key:   `HKLM\SYSTEM\CurrentControlSet\Services\kubelet\Parameters`,
+			Value: &agentv1.RegistryValue{Name: name, Type: "REG_SZ", String_: value}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.register("kubelet", `C:\k\nssm.exe`)
+
+	s := b.read(kubesettings.Kubelet)
+	facts := b.facts()
+	table, target := b.target("1.36")
+	removals, left := upgradecheck.Removals(upgradecheck.Check(table, target, facts))
+	var wishes []settingchange.Wish
+	for _, r := range removals {
+		if r.Program == kubesettings.Kubelet {
+			wishes = append(wishes, settingchange.Wish{Kind: r.Kind, Name: r.Name, Unset: true})
+		}
+	}
+	if len(wishes) != 2 {
+		t.Errorf("%+v, left %+v", removals, left)
+	}
+	wishes = append(wishes, settingchange.Wish{Kind: upgradecheck.GateSetting, Name: "PodAndContainerStatsFromCRI", Value: "true"})
+	plan, err := s.Plan(wishes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := plan.Apply(t.Context(), b.Node.Node, b.doc, push.Options{Holder: "tester"}, ui.Discard{})
+	if err != nil || !strings.Contains(result.Components[0].Message, "stays stopped") {
+		t.Errorf("%+v, %v", result.Components[0], err)
+	}
+	for path, want := range map[string]string{
+		script:     strings.Replace(text, " --feature-gates=MemoryManager=true", "", 1),
+		flags:      "KUBELET_KUBEADM_ARGS=\"--node-ip=192.0.2.7\"\n",
+		configFile: header + "featureGates:\n  PodAndContainerStatsFromCRI: true\n",
+	} {
+		if got := string(b.Get(path)); got != want {
+			t.Errorf("%s: %q\nwant %q", path, got, want)
+		}
+	}
+}
+
+func (b *bench) facts() upgradecheck.Facts {
+	b.t.Helper()
+	table, _ := b.target("1.36")
+	facts, err := nodesettings.Read(b.t.Context(), b.Node.Node, "win-1", table)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return facts
+}
+
+func (b *bench) target(kubernetes string) (*kubesettings.Table, upgradecheck.Target) {
+	b.t.Helper()
+	table, err := kubesettings.Load()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	target, err := upgradecheck.ParseTarget(table, kubernetes, "", "")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return table, target
+}
+
 // undo puts the files back byte for byte, and a second undo puts the change back.
 func TestUndo(t *testing.T) { synctest.Test(t, testUndo) }
 
@@ -351,6 +435,26 @@ func testUndoIsOfTheLastChange(t *testing.T) {
 	if _, err := b.apply(undo, kubesettings.Kubelet); !errors.As(err, &none) || !strings.Contains(err.Error(), "was changed since push 3") ||
 		string(b.Get(configFile)) != byHand {
 		t.Errorf("%q, %v", b.Get(configFile), err)
+	}
+}
+
+// A rollback to a change of settings puts its file back, and restarts the program that reads it.
+func TestRollbackToAChange(t *testing.T) { synctest.Test(t, testRollbackToAChange) }
+
+func testRollbackToAChange(t *testing.T) {
+	b := newBench(t)
+	for _, wish := range []string{"maxPods: 30", "maxPods: 40"} {
+		if _, err := b.change(kubesettings.Kubelet, wish); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pid := b.pid("kubelet")
+	result, err := push.RollbackTo(t.Context(), b.Node.Node, b.doc, push.Target{Number: 1}, push.Options{Holder: "tester"}, ui.Discard{})
+	if err != nil || string(b.Get(configFile)) != header+"maxPods: 30\n" {
+		t.Fatalf("%q, %v", b.Get(configFile), err)
+	}
+	if b.pid("kubelet") == pid || len(result.Components) != 2 || result.Components[1].Action != push.ActionRestarted {
+		t.Errorf("kubelet was not restarted: %+v", result.Components)
 	}
 }
 
