@@ -108,7 +108,7 @@ func TestJSONStaysJSON(t *testing.T) {
 	}
 }
 
-// What cannot be changed alone is refused, and so are texts that are no single document.
+// A field that cannot be changed alone is refused, and so is a text that is no single document.
 func TestWhatIsNotChanged(t *testing.T) {
 	for name, text := range map[string]string{
 		"an anchor":         "a: &x 1\nb: *x\n",

@@ -96,8 +96,8 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("change %s: %s; %s", e.Finding.Evidence, e.Finding.What, e.Finding.Remedy)
 }
 
-// check holds the changed settings against the version, by the rules of swdt upgrade check. What was wrong before is not
-// held against the change.
+// check holds the changed settings against the version, by the rules of swdt upgrade check. A mistake that was
+// there before is not held against the change.
 func (p *Plan) check() error {
 	target, err := upgradecheck.ParseTarget(p.table, fmt.Sprintf("1.%d", p.minor), "", "")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 // FixReport is the result of `swdt upgrade check --fix`.
 type FixReport struct {
-	// Check is what was found before the change.
+	// Check has the findings before the change.
 	Check upgradecheck.Report `json:"check"`
 	// Fixed has the changes of nodes.
 	Fixed push.Report `json:"fixed"`

@@ -40,7 +40,7 @@ type Setting struct {
 	Before string `json:"before"`
 	Stage  string `json:"stage"` // of a gate: alpha, beta, ga or deprecated; "": unknown
 	Set    bool   `json:"set"`   // it is set somewhere
-	// Where are the place that counts, and behind it those that it wins over.
+	// Where lists the place that counts, and behind it those that it wins over.
 	Where []string `json:"where"`
 	Note  string   `json:"note"` // why the program ends with the setting, or ignores it; "": it takes it
 }

@@ -217,7 +217,7 @@ func testGatesOfKubeProxy(t *testing.T) {
 	}
 }
 
-// What the version does not take is refused before anything is touched, with the name and the remedy.
+// A setting that the version does not take is refused before anything is touched, with the name and the remedy.
 func TestWhatTheVersionDoesNotTakeIsRefused(t *testing.T) {
 	synctest.Test(t, testWhatTheVersionDoesNotTakeIsRefused)
 }
@@ -298,7 +298,7 @@ func testASettingThatCrashesKubeletIsRolledBack(t *testing.T) {
 }
 
 // kubelet as sig-windows-tools starts it (kubeadm/scripts/StartKubelet.ps1, with other values): nssm runs a script, which
-// reads kubeadm-flags.env. What an upgrade would break goes out of both; a new gate goes into the configuration file.
+// reads kubeadm-flags.env. Settings that an upgrade would break go out of both; a new gate goes into the configuration file.
 func TestAKubeletThatAScriptStarts(t *testing.T) { synctest.Test(t, testAKubeletThatAScriptStarts) }
 
 func testAKubeletThatAScriptStarts(t *testing.T) {
@@ -502,7 +502,7 @@ func testATracedCommandLineIsLeftAlone(t *testing.T) {
 	}
 }
 
-// An ordinary user may make files in folders of the drive. What such a user wrote, or a link in the file's place, is not
+// An ordinary user may make files in folders of the drive. A file of such a user, or a link in its place, is not
 // changed and not made the settings of kubelet with a restart.
 func TestAFileOfAnOrdinaryUserIsNotChanged(t *testing.T) {
 	synctest.Test(t, testAFileOfAnOrdinaryUserIsNotChanged)
