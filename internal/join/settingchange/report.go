@@ -37,12 +37,11 @@ type Setting struct {
 	// Default is the default of a gate in the version: true or false; "": unknown.
 	Default string `json:"default"`
 	// Before is the value in the file before the last change, which diff compares; "": it was not set, or not compared.
-	Before string `json:"before"`
-	Stage  string `json:"stage"` // of a gate: alpha, beta, ga or deprecated; "": unknown
-	Set    bool   `json:"set"`   // it is set somewhere
-	// Where lists the place that counts, and behind it those that it wins over.
-	Where []string `json:"where"`
-	Note  string   `json:"note"` // why the program ends with the setting, or ignores it; "": it takes it
+	Before string   `json:"before"`
+	Stage  string   `json:"stage"` // of a gate: alpha, beta, ga or deprecated; "": unknown
+	Set    bool     `json:"set"`   // it is set somewhere
+	Where  []string `json:"where"` // the place that counts, and behind it those that it wins over
+	Note   string   `json:"note"`  // why the program ends with the setting, or ignores it; "": it takes it
 }
 
 // Listing is the settings of one node.
