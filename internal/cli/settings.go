@@ -70,8 +70,8 @@ func (o settingsOf) example() (set, name string) {
 	return "winkernel.enableDSR=true", "winkernel.enableDSR"
 }
 
-const whereSettingsAre = `A setting may be on the command line of the service, in the script that starts the
-program, in kubeadm-flags.env, in the configuration file or in a drop-in of it.`
+const whereSettingsAre = `A setting may be on the command line of the service, in the script that starts
+the program, in kubeadm-flags.env, in the configuration file or in a drop-in.`
 
 func (a *app) settingsGet(o settingsOf) *cobra.Command {
 	_, what := o.words()
@@ -87,7 +87,7 @@ func (a *app) settingsGet(o settingsOf) *cobra.Command {
 	return forNodes(&cobra.Command{
 		Use: "get [NAME…]", Short: short,
 		Long: long + "\n\n" + whereSettingsAre + `
-The first place of WHERE counts: flags win over files. The command changes nothing.`,
+The first place of WHERE counts: flags win over files. It changes nothing.`,
 		Example:           examples(o.path("get"), "", o.path("get "+name+" -o json"), "for scripts"),
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: o.completeNames(""),
@@ -138,8 +138,8 @@ order and encoding of a file stay.
 Before anything is touched, the setting is held against the version that runs
 there: an unknown name, a locked gate or a value of a wrong type is refused. Then
 file and command line change in one transaction, as in a push: the service
-restarts, and if it does not become healthy, the node puts everything back and the
-exit code is 4. --dry-run shows the change alone.`
+restarts, and if it does not become healthy, the node puts everything back and
+the exit code is 4. --dry-run shows the change alone.`
 	if !o.gates() {
 		long += `
 
