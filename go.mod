@@ -84,6 +84,7 @@ require (
 	github.com/opencontainers/go-digest v1.0.0
 	github.com/opencontainers/image-spec v1.1.1
 	k8s.io/apiextensions-apiserver v0.37.0
+	k8s.io/kube-proxy v0.37.2
 	k8s.io/pod-security-admission v0.37.2
 	k8s.io/streaming v0.37.2
 	oras.land/oras-go/v2 v2.7.0

@@ -11,9 +11,9 @@ import (
 
 // Commands that destroy something ask first: reset, down, hcs kill, hns remove, sandbox down --all, cluster
 // delete, network remove, fleet uninstall, scale run, vm delete, vm network remove, vm image remove, the
-// removal or restoration of a snapshot, and vm image bake before it replaces a file. A flag that can only mean
-// yes (capture --force) already answers the question. A change that another command reverts exactly (a push,
-// a rollback) needs no question.
+// removal or restoration of a snapshot, vm image bake before it replaces a file, and upgrade check --fix, whose changes
+// swdt chooses. A flag that can only mean yes (capture --force) already answers the question. A change that another
+// command reverts exactly (a push, a rollback, a setting) needs no question.
 //
 // The rule for all these commands: without a terminal, a command requires --yes (exit code 2)
 // before it looks at anything else. If the answer is no, the command ends with exit code 1.

@@ -32,6 +32,7 @@ func commandsThatAsk(stateDir, vmFile, disk, kubeconfig string) map[string][]str
 		"network remove":      {"network", "remove", "--kubeconfig", kubeconfig},
 		"fleet uninstall":     {"fleet", "uninstall", "--kubeconfig", kubeconfig},
 		"network services":    {"network", "services", "--fix", "--kubeconfig", kubeconfig, "-n", "win"},
+		"upgrade check":       {"upgrade", "check", "--fix", "--kubernetes", "1.38", "-n", "win"},
 		"scale run":           {"scale", "run", "--kubeconfig", kubeconfig, "-n", "win"},
 		"vm delete":           {"vm", "delete", "-c", vmFile, "-n", "vm-1"},
 		"vm network remove":   {"vm", "network", "remove", "-c", vmFile, "-n", "vm-1"},
@@ -103,8 +104,8 @@ func TestEveryQuestionHasOneRule(t *testing.T) {
 	}
 	for name, args := range commands {
 		t.Run(name+" answered no", func(t *testing.T) {
-			if name == "network services" {
-				return // asks, with the same confirm, only about objects that a look at a cluster has found
+			if name == "network services" || name == "upgrade check" {
+				return // asks, with the same confirm, only about what a look at the cluster or the node has found
 			}
 			screen := newTerminal(t, 24, 120)
 			code := w.begin(t.Context(), ui.Streams{In: screen.File, Out: &lines{}, Err: screen.File}, args...)

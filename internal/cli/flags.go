@@ -32,6 +32,7 @@ func meanings() map[string]meaning {
 		"fail-on":         {"what makes the exit code 5", "exit code 5|end with 5"},
 		FilenameFlag:      {"another name of --config, as in kubectl; where -f is --follow, write -c", "^another name of --config|^`file or folder` to read"},
 		"filter":          {"only rows with this `text`", "^only rows with this `text`"},
+		"fix":             {"change what is wrong, after a question", "^remove what is wrong|^remove the settings"},
 		"follow":          {"go on with what is new, until Ctrl-C", "^go on with new"},
 		"for":             {"for how long, a `time` such as 30s", "`time`"},
 		"force":           {"do it even if something speaks against it", "even if"},

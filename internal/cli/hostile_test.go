@@ -156,7 +156,9 @@ func shownCommands() map[string][]string {
 		"diag":      {"--out", "bundle.tar.gz"},
 		"selftest":  {"--only", "facts,files"},
 
-		"upgrade check": {"--kubernetes", "1.36"},
+		"upgrade check":      {"--kubernetes", "1.36"},
+		"kubelet config get": nil, "kubelet config diff": nil, "kubelet config unset": {"maxPods", "--dry-run"},
+		"kubelet features diff": nil, "kube-proxy features get": nil,
 	}
 }
 
@@ -203,6 +205,17 @@ func notShown() map[string]string {
 		"vm image inspect", "vm image build", "vm image list", "vm image remove", "image check", "image list",
 	} {
 		reasons[command] = page
+	}
+	for _, command := range []string{
+		"kubelet config set", "kubelet config undo", "kubelet features get", "kubelet features set", "kubelet features unset",
+		"kube-proxy config get", "kube-proxy config set", "kube-proxy config unset", "kube-proxy config diff",
+		"kube-proxy config undo", "kube-proxy features set", "kube-proxy features unset", "kube-proxy features diff",
+	} {
+		reasons[command] = "it is the same code as a command of the other program that is shown"
+	}
+	for _, command := range []string{"kubelet", "kubelet config", "kubelet features", "kube-proxy", "kube-proxy config",
+		"kube-proxy features"} {
+		reasons[command] = parent
 	}
 	return reasons
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/join/bake"
 	"github.com/swdt-dev/swdt/internal/join/podnetwork"
 	"github.com/swdt-dev/swdt/internal/join/preflight"
+	"github.com/swdt-dev/swdt/internal/join/settingchange"
 	"github.com/swdt-dev/swdt/internal/join/smoke"
 	"github.com/swdt-dev/swdt/internal/node/agentbin/buildinfo"
 	"github.com/swdt-dev/swdt/internal/node/criclient"
@@ -56,6 +57,9 @@ func outputs() map[string]output {
 	yaml, json := output{formats: []string{result.YAML}}, output{formats: []string{result.JSON}}
 	steps := output{document: plan.Report{}}
 	vms := output{document: vm.Reports{}}
+	gates := output{document: settingchange.Report{}, columns: settingchange.GateColumns, wide: true}
+	fields := output{document: settingchange.Report{}, columns: settingchange.FieldColumns, wide: true}
+	changes := output{document: settingchange.Report{}, columns: settingchange.ChangeColumns}
 	answer := output{document: criclient.Report{}}
 	return map[string]output{
 		"":      {document: buildinfo.Build{}}, // --version
@@ -75,10 +79,11 @@ func outputs() map[string]output {
 
 		"join": {document: plan.Report{},
 			modes: []mode{{flags: "--preflight", document: preflight.FleetReport{}}}},
-		"reset":         steps,
-		"upgrade node":  steps,
-		"upgrade check": {document: upgradecheck.Report{}, wide: true},
-		"lint":          {document: lint.Report{}, wide: true, formats: lintFormats()},
+		"reset":        steps,
+		"upgrade node": steps,
+		"upgrade check": {document: upgradecheck.Report{}, wide: true,
+			modes: []mode{{flags: "--fix", document: settingchange.FixReport{}}}},
+		"lint": {document: lint.Report{}, wide: true, formats: lintFormats()},
 		"push": {document: push.Report{},
 			modes: []mode{{flags: "--watch", document: push.NodeResult{}, records: true}}},
 		"rollback": {document: push.Report{}},
@@ -86,6 +91,25 @@ func outputs() map[string]output {
 		"restart":  {document: push.Report{}},
 		"status": {document: push.StatusReport{}, columns: push.StatusColumns, wide: true,
 			modes: []mode{{flags: "-c CLUSTER", document: overview.Report{}}, {flags: "--watch", document: push.NodeStatus{}, records: true}}},
+
+		"kubelet config get":        fields,
+		"kubelet config set":        {document: push.Report{}},
+		"kubelet config unset":      {document: push.Report{}},
+		"kubelet config diff":       changes,
+		"kubelet config undo":       {document: push.Report{}},
+		"kubelet features get":      gates,
+		"kubelet features set":      {document: push.Report{}},
+		"kubelet features unset":    {document: push.Report{}},
+		"kubelet features diff":     gates,
+		"kube-proxy config get":     fields,
+		"kube-proxy config set":     {document: push.Report{}},
+		"kube-proxy config unset":   {document: push.Report{}},
+		"kube-proxy config diff":    changes,
+		"kube-proxy config undo":    {document: push.Report{}},
+		"kube-proxy features get":   gates,
+		"kube-proxy features set":   {document: push.Report{}},
+		"kube-proxy features unset": {document: push.Report{}},
+		"kube-proxy features diff":  gates,
 
 		"top":        {document: owners.LoadReport{}, columns: owners.LoadHeader},
 		"services":   {document: services.Report{}, columns: services.Columns},

@@ -97,7 +97,8 @@ type taskGroup struct {
 func (a *app) taskGroups() []taskGroup {
 	return []taskGroup{
 		{"Start", []*cobra.Command{a.sandboxCommand(), a.setupCommand(), a.upCommand(), a.downCommand()}},
-		{"Push", []*cobra.Command{a.pushCommand(), a.rollbackCommand(), a.historyCommand(), a.restartCommand()}},
+		{"Push", []*cobra.Command{a.pushCommand(), a.rollbackCommand(), a.historyCommand(), a.restartCommand(), a.kubeletCommand(),
+			a.kubeProxyCommand()}},
 		{"Look", []*cobra.Command{a.statusCommand(), a.logsCommand(), a.eventsCommand(), a.doctorCommand(), a.psCommand(), a.topCommand(), a.servicesCommand(),
 			a.execCommand(), a.shellCommand(), a.powershellCommand(), a.cpCommand(), a.forwardCommand(), a.rdpCommand(), a.attachCommand(), a.captureCommand(), a.hnsCommand(),
 			a.hcsCommand(), a.criCommand(), a.statsCommand(), a.traceCommand(), a.diagCommand()}},

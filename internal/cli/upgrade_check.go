@@ -29,26 +29,34 @@ type upgradeCheckOptions struct {
 	windows    string
 	files      []string
 	failOn     string
+	fix, yes   bool
 
 	table  *kubesettings.Table
 	target upgradecheck.Target
+	names  map[string]string // of the nodes in the cluster, by those of their documents
 }
 
 func (a *app) upgradeCheckCommand() *cobra.Command {
 	o := &upgradeCheckOptions{}
-	cmd := forNodes(&cobra.Command{
+	cmd := canDryRun(forNodes(&cobra.Command{
 		Use:   "check [flags]",
 		Short: "Find what an upgrade of Kubernetes, containerd or Windows breaks",
 		Long: `Reads the settings of kubelet, kube-proxy and containerd, and holds them against
 what newer versions take: feature gates that are removed or locked, flags and
 fields that are gone, configurations of containerd, versions that work together.
-It changes nothing.
+It changes nothing without --fix.
 
 It reads a cluster: DaemonSets, their ConfigMaps, and the running configuration
 of each Windows kubelet, with one request for each node. With node files or
 --via kubernetes, it reads the nodes too: command lines of services, the scripts
 that start them, configuration files. With -f it reads manifests, scripts and
 configuration files of folders, and no cluster unless --kubeconfig names one.
+
+With --fix it removes the settings of nodes with which a program of the new
+version would end: gates, flags and fields in the files and command lines that it
+has read. It lists the changes and asks first. Each is a transaction like that of
+"swdt kubelet config unset", with the health check and the undo of a push. Objects
+of the cluster stay as they are.
 
 The tables of Kubernetes 1.33 to 1.38 are a part of swdt. The exit code is 5 if
 a finding is as severe as --fail-on or worse.`,
@@ -57,10 +65,11 @@ a finding is as severe as --fail-on or worse.`,
 			"upgrade check -f ./manifests --kubernetes 1.38", "files, as in CI",
 			"upgrade check --via kubernetes -l kubernetes.io/os=windows --kubernetes 1.38", "with the nodes' files",
 			"upgrade check -c swdt.yaml --containerd 2.4 --windows ltsc2025", "",
+			"upgrade check -c swdt.yaml --kubernetes 1.38 --fix", "remove what would break from the nodes",
 		),
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runUpgradeCheck(cmd.Context(), o) },
-	})
+	}))
 	o.cluster.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&o.kubernetes, "kubernetes", "", "`version` of Kubernetes to upgrade to, such as 1.38")
@@ -69,6 +78,8 @@ a finding is as severe as --fail-on or worse.`,
 	flags.StringSliceVarP(&o.files, "filename", "f", nil, "`file or folder` to read, several times for several; - for stdin")
 	flags.StringVar(&o.failOn, "fail-on", string(finding.Error),
 		"end with 5 for a finding this severe: error, warning, info or never")
+	flags.BoolVar(&o.fix, "fix", false, "remove the settings of nodes with which a new program would end, after a question")
+	addYesFlag(cmd, &o.yes)
 	must(cmd.MarkFlagFilename("filename"))
 	must(cmd.RegisterFlagCompletionFunc("windows", cobra.FixedCompletions(upgradecheck.WindowsReleases(),
 		cobra.ShellCompDirectiveNoFileComp)))
@@ -87,6 +98,15 @@ func (o *upgradeCheckOptions) complete(a *app) (err error) {
 	if !slices.Contains(failOns(), o.failOn) {
 		return usagef("--fail-on %s: use %s", o.failOn, strings.Join(failOns(), ", "))
 	}
+	switch {
+	case a.global.dryRun && !o.fix:
+		return usagef("--dry-run goes with --fix: without it, nothing is changed")
+	case o.yes && !o.fix:
+		return usagef("--yes goes with --fix: without it, nothing is changed")
+	}
+	if o.fix && !a.namesNodeFiles() && a.global.via.text == "" {
+		return usagef("--fix changes nodes: name them with -c or --via kubernetes")
+	}
 	if o.table, err = kubesettings.Load(); err != nil {
 		return err
 	}
@@ -99,6 +119,12 @@ func (o *upgradeCheckOptions) complete(a *app) (err error) {
 func (a *app) runUpgradeCheck(ctx context.Context, o *upgradeCheckOptions) error {
 	if err := o.complete(a); err != nil {
 		return err
+	}
+	if o.fix {
+		prompt := a.prompter(a.newStory())
+		if err := canConfirm(prompt, o.yes || a.global.dryRun, "Remove settings from the nodes?"); err != nil {
+			return err
+		}
 	}
 	reader := upgradecheck.NewReader(o.table)
 	if err := a.readTexts(reader, o.files, "-f: "); err != nil {
@@ -123,6 +149,9 @@ func (a *app) runUpgradeCheck(ctx context.Context, o *upgradeCheckOptions) error
 	report := upgradecheck.NewReport(o.target, reader.Facts, upgradecheck.Check(o.table, o.target, reader.Facts))
 	for i := range report.Findings {
 		report.Findings[i].Remedy = a.remedies("", report.Findings[i].Remedy)
+	}
+	if o.fix {
+		return a.fixNodes(ctx, o, report, failed)
 	}
 	if err := a.print(report, report.WriteText); err != nil {
 		return err
@@ -188,7 +217,11 @@ func (a *app) readNodes(ctx context.Context, r *upgradecheck.Reader, o *upgradeC
 		}
 		return nodesettings.Read(ctx, n, name, o.table)
 	})
+	o.names = map[string]string{}
 	for _, result := range results {
+		if len(result.Value.Nodes) > 0 {
+			o.names[result.Name()] = result.Value.Nodes[0].Name
+		}
 		if result.Err != nil {
 			result.Value.Nodes = []upgradecheck.Node{{Name: result.Name(), Result: upgradecheck.NodeFailed, Error: result.Err.Error(),
 				Read: []string{}}}

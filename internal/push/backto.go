@@ -95,15 +95,33 @@ func find(history []PastPush, to Target) (wanted []PastComponent, err error) {
 			return nil, targetErrorf("push %d brought no %s: see %s", to.Number, name, remedy.Command("history"))
 		}
 	}
+	if !slices.ContainsFunc(wanted, func(c PastComponent) bool { return isProgram(c.Destination) }) && len(wanted) > 0 {
+		wanted = append(wanted, restartedWith(history[i])...)
+	}
 	if len(wanted) == 0 {
 		return nil, targetErrorf("push %d brought no file, but restarted services: see %s", to.Number, remedy.Command("history"))
 	}
 	return wanted, nil
 }
 
+// restartedWith returns the components whose services a change of settings has restarted: they read the files that it
+// brought.
+func restartedWith(p PastPush) (all []PastComponent) {
+	for _, c := range p.Components {
+		if !c.brought && c.Service != "" {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
 // decideBackTo plans the return to the file of a past push, wherever it is kept.
 func (w *work) decideBackTo(ctx context.Context, now view, c seen, past PastComponent, history []PastPush, to Target) (
 	*staged, error) {
+	if !past.brought {
+		c.result.SHA256, c.result.Version.After = c.state.GetSha256(), c.state.GetVersion()
+		return &staged{difference: &difference{seen: c}}, nil
+	}
 	c.result.SHA256, c.result.Version.After = past.SHA256, past.Version.After
 	switch {
 	case c.state.GetFolder() || c.state.GetError() != "":

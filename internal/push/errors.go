@@ -23,6 +23,8 @@ func (e *UnknownComponentError) Error() string {
 type RolledBackError struct {
 	Outcome *agentv1.SwapOutcome
 	Restart bool // no file was to be exchanged
+	// Settings reports that files and the command line of a service were to be exchanged, and no binary.
+	Settings bool
 }
 
 func (e *RolledBackError) Error() string {
@@ -42,6 +44,10 @@ func (e *RolledBackError) aftermath() string {
 		text.WriteString("all that ran before runs again")
 	case e.Restart:
 		text.WriteString("not everything runs that ran before: see `swdt status`")
+	case e.Settings && e.Complete():
+		text.WriteString("the previous settings are back")
+	case e.Settings:
+		text.WriteString("the previous settings are back, but not everything runs that ran before: see `swdt status`")
 	case e.Complete():
 		text.WriteString("the node is back to the previous binaries")
 	default:

@@ -14,7 +14,7 @@
 //   - stage.go: new binaries to the node; companion.go: files that go with them
 //   - part.go: the parts of a transaction; follow.go: the transaction until its end
 //   - cluster.go: the node as the API server sees it, before and after
-//   - rollback.go, backto.go, restart.go, status.go, history.go: the commands of these names
+//   - rollback.go, backto.go, restart.go, configure.go, status.go, history.go: the commands of these names
 //   - result.go, text.go: the results, and how they are printed
 package push
 

@@ -1,6 +1,7 @@
 package push
 
 import (
+	"cmp"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -123,6 +124,20 @@ type Recovered struct {
 // newNodeResult returns the result of a node about which nothing is known yet.
 func newNodeResult(name string) NodeResult {
 	return NodeResult{Name: name, Result: Unchanged, Components: []*ComponentResult{}, Parts: []Part{}, Recovered: []Recovered{}}
+}
+
+// And returns the result of two works on the same node, one after the other.
+func (n NodeResult) And(next NodeResult) NodeResult {
+	if n.Name == "" {
+		return next
+	}
+	if next.Result != Unchanged {
+		n.Result = next.Result
+	}
+	n.Error = cmp.Or(next.Error, n.Error)
+	n.Components, n.Parts = append(n.Components, next.Components...), append(n.Parts, next.Parts...)
+	n.Recovered = append(n.Recovered, next.Recovered...)
+	return n
 }
 
 // NewReport joins the results of many nodes. A node that was never reached gets a

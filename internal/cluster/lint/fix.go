@@ -3,11 +3,8 @@ package lint
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/swdt-dev/swdt/internal/format/yamledit"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
@@ -149,28 +146,27 @@ func (f *fixing) inOneDocument(found []Finding) (all [][]Finding) {
 func (f *fixing) document(found []Finding) {
 	in := found[0].repair.object.in
 	t := &f.reader.texts[in.text]
-	content := t.content[in.begin:in.end]
-	removed := map[string]int{} // fields, by the mapping that had them
+	content := string(t.content[in.begin:in.end])
 	for _, one := range found {
 		name := nameOf(one)
 		if f.failed[name] || f.left < len(content) {
 			continue
 		}
 		f.left -= 2 * len(content)
-		next, err := one.repair.apply(content, removed)
+		next, err := one.repair.apply(content)
 		switch {
-		case errors.Is(err, yamledit.ErrNoField): // another fix has removed it, or the value around it
 		case err != nil:
 			f.failed[name] = true
+		case next == content: // another fix has removed it, or the value around it
 		default:
 			content = next
 			f.fixed = append(f.fixed, Fixed{one.Rule, one.File, one.Line, one.Object, one.repair.at.String(), one.repair.change()})
 		}
 	}
-	if t.before == nil && !bytes.Equal(content, t.content[in.begin:in.end]) {
+	if t.before == nil && content != string(t.content[in.begin:in.end]) {
 		t.before = t.content
 	}
-	t.content = slices.Concat(t.content[:in.begin], content, t.content[in.end:])
+	t.content = slices.Concat(t.content[:in.begin], []byte(content), t.content[in.end:])
 }
 
 func (p repair) change() string {
@@ -180,23 +176,14 @@ func (p repair) change() string {
 	return fmt.Sprintf("set to %v", p.value)
 }
 
-// apply changes the text of the document. A securityContext that has lost all its fields is removed, too. removed counts
-// the fields that mappings have lost.
-func (p repair) apply(content []byte, removed map[string]int) ([]byte, error) {
+// apply changes the text of the document. A securityContext that has lost all its fields is removed, too.
+func (p repair) apply(content string) (string, error) {
 	at := append(slices.Clip(p.object.in.path), p.at...)
-	if p.value != nil {
-		return yamledit.Set(content, p.value, at...)
+	switch {
+	case p.value != nil:
+		return yamledit.Set(content, at, p.value)
+	case len(at) > 1 && at[len(at)-2] == "securityContext":
+		return yamledit.Unset(content, at)
 	}
-	if above := at[:len(at)-1]; len(above) > 0 && above[len(above)-1] == "securityContext" {
-		fields := p.object.at(p.at[:len(p.at)-1])
-		if fields != nil && fields.Kind == yaml.MappingNode && len(fields.Content)/2 == removed[above.String()]+1 {
-			return yamledit.Remove(content, above...)
-		}
-		next, err := yamledit.Remove(content, at...)
-		if err == nil {
-			removed[above.String()]++
-		}
-		return next, err
-	}
-	return yamledit.Remove(content, at...)
+	return yamledit.Remove(content, at)
 }

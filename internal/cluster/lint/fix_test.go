@@ -97,22 +97,21 @@ items:
   spec:
     template:
       spec:
-        os:
-          name: windows
-        nodeSelector:
-          kubernetes.io/os: windows
         # Rooms.
         containers:
         - name: web   # first
           image: "registry.example/web:ltsc2022"
           resources: {limits: {memory: 1Gi}}
+        nodeSelector:
+          kubernetes.io/os: windows
+        os:
+          name: windows
 ---
 apiVersion: v1
 kind: Pod
 metadata:
   name: host
 spec:
-  hostNetwork: true
   os:
     name: windows
   nodeSelector: {kubernetes.io/os: windows}
@@ -124,6 +123,7 @@ spec:
   securityContext: {windowsOptions: {hostProcess: true, runAsUserName: 'NT AUTHORITY\SYSTEM'}}
   containers:
   - {name: a, image: 'a:1', resources: {limits: {memory: 1Gi}}}
+  hostNetwork: true
 `
 	got, report := fixed(t, before)
 	if got != after {

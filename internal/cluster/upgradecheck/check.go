@@ -36,6 +36,8 @@ type Finding struct {
 	Source string `json:"source"`
 	// Places are the places of the setting, at least one.
 	Places []Place `json:"places"`
+	// Setting is the setting that the finding is about, if it is about one.
+	Setting Setting `json:"-"`
 }
 
 // Target has the versions to which the nodes are upgraded.

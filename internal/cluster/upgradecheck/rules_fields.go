@@ -46,7 +46,7 @@ func (c *checking) refusedOnWindows(s Setting) bool {
 	if c.target.minor() < first { // then the field is unknown, or nothing
 		return s.Form == Effective
 	}
-	f := Finding{Rule: ruleFieldWindows, Effect: Exits, Since: minorText(first), Places: []Place{s.Place},
+	f := Finding{Rule: ruleFieldWindows, Effect: Exits, Since: minorText(first), Places: []Place{s.Place}, Setting: s,
 		Source: "https://github.com/kubernetes/kubernetes/blob/" + c.table.Source(c.target.minor()) +
 			"/pkg/kubelet/apis/config/validation/validation_windows.go",
 		Finding: finding.New(s.text(), "kubelet ends: the field %s is not supported on Windows", s.Name).As(finding.Error).

@@ -17,7 +17,7 @@ const ruleFlagGoing = "flag-going"
 func (c *checking) flag(s Setting) {
 	minor := c.target.minor()
 	flag := c.table.Flag(s.Program, s.Name, minor)
-	f := Finding{Effect: Exits, Since: since(flag.State), Places: []Place{s.Place}, Source: c.flagSource(s)}
+	f := Finding{Effect: Exits, Since: since(flag.State), Places: []Place{s.Place}, Source: c.flagSource(s), Setting: s}
 	switch {
 	case !flag.Known:
 		f.Rule = RuleFlagUnknown

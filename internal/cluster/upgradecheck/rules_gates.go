@@ -23,7 +23,7 @@ const (
 func (c *checking) gate(s Setting) {
 	minor := c.target.minor()
 	g := c.table.Gate(s.Name, minor)
-	f := Finding{Effect: Exits, Since: since(g.State), Places: []Place{s.Place}, Source: c.gateSource(s.Name)}
+	f := Finding{Effect: Exits, Since: since(g.State), Places: []Place{s.Place}, Source: c.gateSource(s.Name), Setting: s}
 	switch on := s.Value == "true"; {
 	case !g.Known:
 		f.Rule = ruleGateUnknown

@@ -45,6 +45,38 @@ func Set(line, program, value string, names ...string) (changed string, ok bool)
 	return strings.TrimRight(line, " \t") + " " + Quote("--"+names[0]+"="+value), true
 }
 
+// Change returns the command line with other values for a program's flag, which may occur under any of these names and
+// several times. change gets each value, the last one first, and returns the new value, or false to remove the flag. ok
+// is false if the command line does not run the program.
+func Change(line, program string, change func(value string) (string, bool), names ...string) (changed string, ok bool) {
+	all := arguments(line)
+	at := indexOfProgram(all, program)
+	if at < 0 {
+		return line, false
+	}
+	for i := len(all) - 1; i > at; i-- {
+		given, value, assigned := strings.Cut(all[i].text, "=")
+		if !isFlag(given, names) {
+			continue
+		}
+		last := i
+		if !assigned && i+1 < len(all) {
+			last, value = i+1, all[i+1].text
+		}
+		after, keep := change(value)
+		switch {
+		case !keep:
+			line = strings.TrimRight(line[:all[i].start], " \t") + line[all[last].end:]
+		case after == value:
+		case assigned:
+			line = line[:all[i].start] + Quote(given+"="+after) + line[all[i].end:]
+		default:
+			line = line[:all[last].start] + Quote(after) + line[all[last].end:]
+		}
+	}
+	return line, true
+}
+
 // Has reports whether a flag follows the program in the command line, under any of these names.
 func Has(line, program string, names ...string) bool {
 	all := arguments(line)

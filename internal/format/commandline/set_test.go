@@ -64,3 +64,22 @@ func TestSetChangesNothingElse(t *testing.T) {
 		}
 	})
 }
+
+func TestChange(t *testing.T) {
+	upper := func(value string) (string, bool) { return strings.ToUpper(value), value != "gone" }
+	for line, want := range map[string]string{
+		`C:\k\kubelet.exe --g=a  --x --g b --v=2`:       `C:\k\kubelet.exe --g=A  --x --g B --v=2`,
+		`C:\k\kubelet.exe --g=gone --v=2`:               `C:\k\kubelet.exe --v=2`,
+		`C:\k\kubelet.exe --v=2  --g gone`:              `C:\k\kubelet.exe --v=2`,
+		`C:\k\kubelet.exe "--g=a b" --g=gone "--c=d e"`: `C:\k\kubelet.exe "--g=A B" "--c=d e"`,
+		`runner.exe --g=a "C:\my k\kubelet.exe"`:        `runner.exe --g=a "C:\my k\kubelet.exe"`,
+	} {
+		got, ok := commandline.Change(line, "kubelet.exe", upper, "g")
+		if diff := cmp.Diff(want, got); diff != "" || !ok {
+			t.Errorf("%s: %v -want +got:\n%s", line, ok, diff)
+		}
+	}
+	if got, ok := commandline.Change(`C:\k\other.exe --g=a`, "kubelet.exe", upper, "g"); ok || got != `C:\k\other.exe --g=a` {
+		t.Errorf("another program: %v %s", ok, got)
+	}
+}

@@ -13,8 +13,9 @@ func settingsRules() []Rule {
 		Link:  "https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/",
 		Means: "kubelet and kube-proxy exit at once if their command line has a feature gate that their version does not know, a " +
 			"value that a locked gate does not allow, or an unknown flag. They exit at their next start, too, after a push.",
-		Remedy: "remove it from the service's command line: run `swdt join`, or sc.exe config kube-proxy binPath= …",
-		look:   lookAtSettings,
+		Remedy: "remove a feature gate with `swdt kubelet features unset NAME` or `swdt kube-proxy features unset NAME`, and a flag with " +
+			"`swdt join` or sc.exe config kube-proxy binPath= …",
+		look: lookAtSettings,
 	}}
 }
 

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -40,32 +41,42 @@ const most = 10
 // Read returns the settings of a node whose name in the cluster is name; "": that of the machine, as kubelet chooses it. It
 // fails only if the node does not list its services; a file that it cannot read is recorded in the facts.
 func Read(ctx context.Context, n *node.Node, name string, table *kubesettings.Table) (upgradecheck.Facts, error) {
-	l := &looking{node: n, r: upgradecheck.NewReader(table), about: upgradecheck.Node{Result: upgradecheck.NodeRead, Read: []string{}}}
-	reply, err := n.Swap.Inspect(ctx, &agentv1.InspectRequest{Components: []*agentv1.InspectComponent{
-		component(kubelet, kubeletExe), component(kubeProxy, kubeProxyExe), component(containerd, containerdExe)}})
+	texts, err := Gather(ctx, n, name)
 	if err != nil {
 		return upgradecheck.Facts{}, err
 	}
+	return texts.Facts(table), ctx.Err()
+}
+
+// Gather returns the texts from which the programs of a node read their settings. Its name and errors are those of Read.
+func Gather(ctx context.Context, n *node.Node, name string) (Texts, error) {
+	l := &looking{node: n, texts: Texts{Node: upgradecheck.Node{Result: upgradecheck.NodeRead, Read: []string{}},
+		Services: map[kubesettings.Program]*agentv1.ComponentState{}}}
+	reply, err := n.Swap.Inspect(ctx, &agentv1.InspectRequest{Components: []*agentv1.InspectComponent{
+		component(kubelet, kubeletExe), component(kubeProxy, kubeProxyExe), component(containerd, containerdExe)}})
+	if err != nil {
+		return Texts{}, err
+	}
 	l.asked++
-	l.about.Name = cmp.Or(name, strings.ToLower(reply.GetFacts().GetHostname()), n.Name)
+	about := &l.texts.Node
+	about.Name = cmp.Or(name, strings.ToLower(reply.GetFacts().GetHostname()), n.Name)
 	for _, c := range reply.GetComponents() {
 		if c.GetService() == nil {
 			continue
 		}
 		switch version := cmp.Or(c.GetStarts().GetVersion(), c.GetVersion()); c.GetName() {
 		case kubelet:
-			l.about.Kubelet = version
+			about.Kubelet = version
 			l.service(ctx, kubesettings.Kubelet, c)
 		case kubeProxy:
-			l.about.KubeProxy = version
+			about.KubeProxy = version
 			l.service(ctx, kubesettings.KubeProxy, c)
 		case containerd:
-			l.about.Containerd = strings.TrimPrefix(version, "v")
+			about.Containerd = strings.TrimPrefix(version, "v")
 			l.containerd(ctx, c)
 		}
 	}
-	l.r.Nodes = append(l.r.Nodes, l.about)
-	return l.r.Facts, ctx.Err()
+	return l.texts, nil
 }
 
 func component(name, path string) *agentv1.InspectComponent {
@@ -75,20 +86,20 @@ func component(name, path string) *agentv1.InspectComponent {
 // looking is the reading of one node.
 type looking struct {
 	node  *node.Node
-	r     *upgradecheck.Reader
-	about upgradecheck.Node
+	texts Texts
 	asked int // requests so far
 }
 
-// place returns a place on the node.
-func (l *looking) place(file, field string) upgradecheck.Place {
-	return upgradecheck.Place{Node: l.about.Name, File: file, Field: field}
+// unreadable records that a place could not be read.
+func (l *looking) unreadable(file, field string, err error) {
+	l.texts.Unread = append(l.texts.Unread, upgradecheck.Unread{
+		Place: upgradecheck.Place{Node: l.texts.Node.Name, File: file, Field: field}, Why: err.Error()})
 }
 
-// file reads a file. ok is false if it does not exist, or cannot be read, which is recorded.
-func (l *looking) file(ctx context.Context, path string) (content []byte, ok bool) {
+// file reads a file and records it as a text. ok is false if it does not exist, or cannot be read, which is recorded.
+func (l *looking) file(ctx context.Context, p kubesettings.Program, kind Kind, path string) (content []byte, ok bool) {
 	if l.asked >= most {
-		l.r.Unreadable(l.place(path, ""), &tooManyError{})
+		l.unreadable(path, "", &tooManyError{})
 		return nil, false
 	}
 	l.asked++
@@ -97,11 +108,11 @@ func (l *looking) file(ctx context.Context, path string) (content []byte, ok boo
 	case errors.Is(err, fault.ErrNotExist):
 		return nil, false
 	case err != nil:
-		l.r.Unreadable(l.place(path, ""), err)
+		l.unreadable(path, "", err)
 		return nil, false
 	}
-	l.r.Texts++
-	l.about.Read = append(l.about.Read, path)
+	l.texts.Node.Read = append(l.texts.Node.Read, path)
+	l.texts.All = append(l.texts.All, Text{Program: p, Kind: kind, Path: path, Content: content})
 	return content, true
 }
 
@@ -114,16 +125,16 @@ func (e *tooManyError) Error() string {
 
 // service reads what a service of kubelet or kube-proxy starts.
 func (l *looking) service(ctx context.Context, p kubesettings.Program, c *agentv1.ComponentState) {
+	l.texts.Services[p] = c
 	line := c.GetProgram().GetCommandLine()
-	field := "service " + c.GetName()
-	l.about.Read = append(l.about.Read, field)
+	l.texts.Node.Read = append(l.texts.Node.Read, "service "+c.GetName())
 	if line == "" {
 		line = l.scripted(ctx, p, c)
 	} else {
-		l.r.CommandLine(p, line, l.place("", field))
+		l.texts.All = append(l.texts.All, Text{Program: p, Kind: CommandLine, Content: []byte(line)})
 	}
 	if config := commandline.OnDrive(commandline.Flag(line, "config")); config != "" {
-		l.config(ctx, p, config, upgradecheck.ConfigFile)
+		l.file(ctx, p, ConfigFile, config)
 	}
 	if folder := commandline.OnDrive(commandline.Flag(line, "config-dir")); folder != "" && p == kubesettings.Kubelet {
 		l.dropIns(ctx, folder)
@@ -139,25 +150,28 @@ func (l *looking) scripted(ctx context.Context, p kubesettings.Program, c *agent
 	}
 	path := scriptIn(line)
 	if path == "" {
-		l.r.Unreadable(l.place("", "service "+c.GetName()), &unknownProgramError{c.GetProgram().GetUnknown()})
+		l.unreadable("", "service "+c.GetName(), &unknownProgramError{c.GetProgram().GetUnknown()})
 		return ""
 	}
-	content, ok := l.file(ctx, path)
+	content, ok := l.file(ctx, p, Script, path)
 	if !ok {
 		return ""
 	}
 	decoded, err := windowstext.Decode(content)
-	if err != nil {
-		l.r.Unreadable(l.place(path, ""), err)
+	if err != nil { // Facts records it
 		return ""
 	}
-	l.r.Script(decoded.Content, l.place(path, ""))
 	if p == kubesettings.Kubelet && strings.Contains(decoded.Content, "kubeadm-flags.env") {
-		if flags, ok := l.file(ctx, kubeletargs.FlagsFile); ok {
-			l.r.KubeadmFlags(string(flags), l.place(kubeletargs.FlagsFile, ""))
-		}
+		l.file(ctx, p, KubeadmFlags, kubeletargs.FlagsFile)
 	}
-	return strings.NewReplacer("\n", " ", "`", "", `"`, " ", "'", " ").Replace(decoded.Content)
+	plain := strings.NewReplacer("\n", " ", "`", "", `"`, " ", "'", " ").Replace(decoded.Content)
+	return systemDrive().ReplaceAllString(plain, "C:")
+}
+
+// systemDrive matches the variable before paths in image-builder's script
+// (images/capi/ansible/windows/roles/kubernetes/templates/StartKubelet.ps1 of kubernetes-sigs/image-builder ae63061).
+func systemDrive() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\$\{?env:SystemDrive\}?|%SystemDrive%`)
 }
 
 // unknownProgramError reports a service of which it is unknown how it starts its program.
@@ -174,7 +188,7 @@ func (l *looking) nssm(ctx context.Context, service string) string {
 		l.asked++
 		value, err := l.node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: servicesKey + service + `\Parameters`, Name: name})
 		if err != nil {
-			l.r.Unreadable(l.place("", "service "+service), err)
+			l.unreadable("", "service "+service, err)
 			return ""
 		}
 		line = append(line, value.GetString_())
@@ -193,19 +207,6 @@ func scriptIn(line string) string {
 	return ""
 }
 
-func (l *looking) config(ctx context.Context, p kubesettings.Program, path string, form upgradecheck.Form) {
-	content, ok := l.file(ctx, path)
-	if !ok {
-		return
-	}
-	decoded, err := windowstext.Decode(content)
-	if err != nil {
-		l.r.Unreadable(l.place(path, ""), err)
-		return
-	}
-	l.r.Config(p, []byte(decoded.Content), form, l.place(path, ""))
-}
-
 // dropIns reads the files of --config-dir.
 func (l *looking) dropIns(ctx context.Context, folder string) {
 	l.asked++
@@ -214,12 +215,12 @@ func (l *looking) dropIns(ctx context.Context, folder string) {
 		return
 	}
 	if err != nil {
-		l.r.Unreadable(l.place(folder, ""), err)
+		l.unreadable(folder, "", err)
 		return
 	}
 	for _, entry := range list.GetEntries() {
 		if strings.HasSuffix(strings.ToLower(entry.GetPath()), ".conf") {
-			l.config(ctx, kubesettings.Kubelet, entry.GetPath(), upgradecheck.DropIn)
+			l.file(ctx, kubesettings.Kubelet, DropIn, entry.GetPath())
 		}
 	}
 }
@@ -227,7 +228,5 @@ func (l *looking) dropIns(ctx context.Context, folder string) {
 func (l *looking) containerd(ctx context.Context, c *agentv1.ComponentState) {
 	line := c.GetProgram().GetCommandLine()
 	path := commandline.OnDrive(cmp.Or(commandline.Flag(line, "config"), commandline.Flag(line, "c"), containerdFile))
-	if content, ok := l.file(ctx, path); ok {
-		l.r.Containerd(content, l.about.Containerd, l.place(path, ""))
-	}
+	l.file(ctx, "", Containerd, path)
 }

@@ -3,6 +3,7 @@ package nodesettings_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -139,5 +140,20 @@ func TestWhatCannotBeRead(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// image-builder's script names the files behind a variable, in a list of arguments.
+func TestTheScriptOfImageBuilder(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+	n.Put(`C:\k\StartKubelet.ps1`, []byte("$words = \"--cert-dir=$env:SYSTEMDRIVE/var/lib/kubelet/pki\",\n"+
+		"  \"--config=$env:SYSTEMDRIVE/var/lib/kubelet/config.yaml\",\n  \"--cgroups-per-qos=false\"\n"+
+		"Invoke-Expression (\"C:\\k\\kubelet.exe \" + ($words -join \" \"))\n"))
+	n.Put(`C:\var\lib\kubelet\config.yaml`, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nfeatureGates:\n  NodeSwap: true\n"))
+	register(t, n, "kubelet", `C:\k\nssm.exe`, `powershell.exe`, `-ExecutionPolicy Bypass -NoProfile C:\k\StartKubelet.ps1`)
+	got, _ := check(t, n)
+	want := `error gate-unknown @ node win-1, C:\var\lib\kubelet\config.yaml:4: featureGates.NodeSwap: true`
+	if !slices.Contains(got, want) {
+		t.Errorf("%q lacks %s", got, want)
 	}
 }
