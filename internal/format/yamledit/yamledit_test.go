@@ -185,12 +185,11 @@ func TestRemove(t *testing.T) {
 		}
 	}
 	for text, path := range map[string]string{
-		"l:\n- a: 1\n":         "l/[0]/a", // the item would be empty
-		"a: &x {b: 1}\nc: *x":  "a/b",     // c would change, too
-		"a: 1\nb: \"x\nc: 2\"": "b",
+		"l:\n- a: 1\n":        "l/[0]/a", // the item would be empty
+		"a: &x {b: 1}\nc: *x": "a/b",     // c would change, too
 	} {
-		if got, err := yamledit.Remove(text, strings.Split(path, "/")); !errors.As(err, new(*yamledit.PlaceError)) && err == nil && got != "a: 1\n" && got != "l:\n- {}\n" {
-			t.Errorf("%q became %q", text, got)
+		if got, err := yamledit.Remove(text, strings.Split(path, "/")); !errors.As(err, new(*yamledit.PlaceError)) {
+			t.Errorf("%q became %q, %v", text, got, err)
 		}
 	}
 	if got, err := yamledit.Set("l:\n- a: 1\n  b:\n    c: 2\n", []string{"l", "[0]", "b", "d"}, true); err != nil || got != "l:\n- a: 1\n  b:\n    c: 2\n    d: true\n" {
