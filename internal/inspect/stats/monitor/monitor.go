@@ -40,6 +40,8 @@ type Options struct {
 	Sandboxes bool // also request the statistics of whole pods
 	Keep      func(stats.Container) bool
 	For       time.Duration // how long to watch; 0: until the context ends
+	// Levels is the time between two looks at the numbers that should stay the same for hours; 0: there are none.
+	Levels time.Duration
 	// Cluster returns the API server's client, without contacting the server.
 	Cluster func() (*cluster.Cluster, error)
 }
@@ -49,6 +51,8 @@ type Observer interface {
 	Node(record.NodeFacts) error
 	// Reading handles one answer. It returns ErrEnough to end the watch.
 	Reading(stats.Reading) error
+	// Levels handles the numbers of one look at a node.
+	Levels(stats.Levels) error
 }
 
 // ErrEnough is the error that an Observer returns to end the watch.
@@ -73,6 +77,12 @@ func (o *oneAtATime) Reading(r stats.Reading) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.to.Reading(r)
+}
+
+func (o *oneAtATime) Levels(l stats.Levels) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.to.Levels(l)
 }
 
 // Cluster watches nodes through the API server alone, without SSH. Without names it
@@ -163,7 +173,43 @@ func Node(ctx context.Context, n *node.Node, doc config.Document, o Options, to 
 		return err
 	}
 	ui.Done(r) // without this, the live line of r would remain within the table
-	return poll.Run(ctx, o.poll(known.Name, askers...), to.Reading)
+	if o.Levels == 0 {
+		return poll.Run(ctx, o.poll(known.Name, askers...), to.Reading)
+	}
+	work, ctx := errgroup.WithContext(ctx)
+	looking, enough := context.WithCancel(ctx)
+	work.Go(func() error { return o.levels(looking, known.Name, sample.NewLevels(n, client), to, r) })
+	work.Go(func() error {
+		defer enough()
+		return poll.Run(ctx, o.poll(known.Name, askers...), to.Reading)
+	})
+	return work.Wait()
+}
+
+// levels looks at the levels of a node until ctx ends, which is no error.
+func (o Options) levels(ctx context.Context, name string, from *sample.Levels, to Observer, r ui.Reporter) error {
+	ticker := time.NewTicker(o.Levels)
+	defer ticker.Stop()
+	failing := false
+	for {
+		found, err := from.Look(ctx)
+		switch found.Node = name; {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && !failing:
+			r.Warn("read the numbers of %s: %v", name, err)
+		case err == nil:
+			if err := to.Levels(found); err != nil {
+				return err
+			}
+		}
+		failing = err != nil
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
 }
 
 func (o Options) askers(
