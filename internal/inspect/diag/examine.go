@@ -61,7 +61,7 @@ func examine(ctx context.Context, t *Task) error {
 		return err
 	}
 	return t.Table(FactsTable, facts, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, "The facts that the rules looked at; -o json shows them, swdt doctor compare compares them.")
+		_, err := fmt.Fprintln(w, "The facts that the rules looked at; -o json shows them, and a comparison of bundles reads them.")
 		return err
 	})
 }

@@ -176,9 +176,13 @@ func Node(ctx context.Context, n *node.Node, doc config.Document, o Options, to 
 	if o.Levels == 0 {
 		return poll.Run(ctx, o.poll(known.Name, askers...), to.Reading)
 	}
+	levels := &levels{from: sample.NewLevels(n, client), name: known.Name, to: to, reporter: r}
+	if err := levels.look(ctx); err != nil { // before the watch, so that a short one has them, too
+		return err
+	}
 	work, ctx := errgroup.WithContext(ctx)
 	looking, enough := context.WithCancel(ctx)
-	work.Go(func() error { return o.levels(looking, known.Name, sample.NewLevels(n, client), to, r) })
+	work.Go(func() error { return levels.repeat(looking, o.Levels) })
 	work.Go(func() error {
 		defer enough()
 		return poll.Run(ctx, o.poll(known.Name, askers...), to.Reading)
@@ -186,28 +190,43 @@ func Node(ctx context.Context, n *node.Node, doc config.Document, o Options, to 
 	return work.Wait()
 }
 
-// levels looks at the levels of a node until ctx ends, which is no error.
-func (o Options) levels(ctx context.Context, name string, from *sample.Levels, to Observer, r ui.Reporter) error {
-	ticker := time.NewTicker(o.Levels)
+// levels looks at the levels of a node.
+type levels struct {
+	from     *sample.Levels
+	name     string
+	to       Observer
+	reporter ui.Reporter
+	failing  bool
+}
+
+// look passes the levels on. If there are none, it warns once each time the node begins to fail. The end of ctx is no error.
+func (l *levels) look(ctx context.Context) error {
+	found, err := l.from.Look(ctx)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil && !l.failing {
+		l.reporter.Warn("read the numbers of %s: %v", l.name, err)
+	}
+	if l.failing = err != nil; l.failing {
+		return nil
+	}
+	found.Node = l.name
+	return l.to.Levels(found)
+}
+
+// repeat looks at an interval until ctx ends.
+func (l *levels) repeat(ctx context.Context, interval time.Duration) error {
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
-	failing := false
 	for {
-		found, err := from.Look(ctx)
-		switch found.Node = name; {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil && !failing:
-			r.Warn("read the numbers of %s: %v", name, err)
-		case err == nil:
-			if err := to.Levels(found); err != nil {
-				return err
-			}
-		}
-		failing = err != nil
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
+		}
+		if err := l.look(ctx); err != nil {
+			return err
 		}
 	}
 }
