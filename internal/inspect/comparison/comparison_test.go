@@ -13,6 +13,7 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/inspect/comparison"
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
+	"github.com/swdt-dev/swdt/internal/join/preflight"
 	"github.com/swdt-dev/swdt/internal/join/switches"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
@@ -71,6 +72,16 @@ func set(key, name string, value *agentv1.RegistryValue) func(*testing.T, *nodet
 	}
 }
 
+// registered returns a change of values in the key of a service.
+func registered(service string, values map[string]uint64) func(*testing.T, *nodetest.Node) {
+	return func(t *testing.T, n *nodetest.Node) {
+		t.Helper()
+		for name, value := range values {
+			set(services+service, name, number(value))(t, n)
+		}
+	}
+}
+
 func configure(config *agentv1.ServiceConfig) func(*testing.T, *nodetest.Node) {
 	return func(t *testing.T, n *nodetest.Node) {
 		t.Helper()
@@ -114,8 +125,13 @@ func plants() map[string]plant {
 		"driver file": {put(`C:\Windows\System32\drivers\vfpext.sys`, "another"),
 			[]string{`driver: C:\Windows\System32\drivers\vfpext.sys`}},
 		"driver start": {set(services+"WinNat", "Start", number(4)), []string{"driver: WinNat start type"}},
-		"new driver":   {set(services+"filter", "Type", number(2)), nil}, // without a start type it registers nothing
-		"service":      {configure(&agentv1.ServiceConfig{Name: "W32Time", StartType: agentv1.StartType_START_TYPE_DISABLED}), []string{"service: W32Time start type"}},
+		// Windows makes such a service for each login, with a number of its own.
+		"service of a login": {registered("WpnUserService_43a0b", map[string]uint64{"Type": 0xe0, "Start": 2}), nil},
+		"new service":        {registered("scanner", map[string]uint64{"Type": 0x10, "Start": 2}), []string{"service: scanner"}},
+		"delayed start": {registered("W32Time", map[string]uint64{"DelayedAutostart": 1}),
+			[]string{"service: W32Time start type"}},
+		"new driver": {set(services+"filter", "Type", number(2)), nil}, // without a start type it registers nothing
+		"service":    {configure(&agentv1.ServiceConfig{Name: "W32Time", StartType: agentv1.StartType_START_TYPE_DISABLED}), []string{"service: W32Time start type"}},
 		"setting of containerd": {put(toml, "version = 2\noom_score = -5\n"),
 			[]string{"configuration: containerd " + toml + ": oom_score"}},
 		"comment of containerd": {put(toml, "# of this node\nversion = 2\n"), nil},
@@ -248,6 +264,26 @@ func TestAnUnknownFactIsNoDifference(t *testing.T) {
 	}
 	if two := compare(t, all[0], all[1]); len(two.Differences) != 0 {
 		t.Errorf("%+v", two.Differences)
+	}
+}
+
+// Settings with the node's own name or address are the same on all nodes.
+func TestOwnNamesAreTheSame(t *testing.T) {
+	all := fleet(t, 2)
+	for i, name := range []string{"WIN-A", "WIN-B"} {
+		f, address := &all[i], fmt.Sprintf("10.0.0.%d", i+7)
+		f.Machine.Value.Hostname = name
+		f.Reached = doctor.Known([]preflight.Reached{{Source: address}})
+		(*f.KubeletFlags.Value)["hostname-override"] = strings.ToLower(name)
+		(*f.KubeletFlags.Value)["node-ip"] = address
+		(*f.Configuration.Value)[0].Settings["root"] = `C:\pods\` + name
+	}
+	if r := compare(t, all...); len(r.Differences) != 0 {
+		t.Errorf("%+v", r.Differences)
+	}
+	(*all[1].KubeletFlags.Value)["hostname-override"] = "another"
+	if diff := cmp.Diff([]string{"configuration: kubelet --hostname-override"}, names(compare(t, all...))); diff != "" {
+		t.Error(diff)
 	}
 }
 
