@@ -17,7 +17,7 @@ type UpdatePackage struct {
 	State   uint64 `json:"state"`   // CurrentState; 112: installed
 }
 
-// Registration is what the registry has of a service or a driver.
+// Registration is the registration of a service or a driver in the registry.
 type Registration struct {
 	Name    string `json:"name"`
 	Driver  bool   `json:"driver"`

@@ -13,7 +13,7 @@ func patchRules() []Rule {
 		Needs: []string{"machine"}, Link: "https://learn.microsoft.com/windows/release-health/windows-server-release-info",
 		Means: "An update of Windows broke nodes of others: the finding has the report. A switch in the registry can decide whether " +
 			"a node has the fault. If no source says what the node's value does, or the value is unknown, the finding says that " +
-			"swdt cannot tell.",
+			"it cannot be determined.",
 		Remedy: "install a later update, or set the switch that the finding names",
 		look:   lookAtPatches,
 	}}

@@ -37,7 +37,7 @@ type PatchSwitch struct {
 	Has, Protects func(value string) bool
 }
 
-// Patched is what is known of a node.
+// Patched are the facts about a node that the rows need.
 type Patched struct {
 	Build   string // such as 20348.2849
 	Product string
@@ -49,7 +49,7 @@ type Patched struct {
 	NoImages string
 }
 
-// FindPatches returns a finding for each Patch that the node has, and one of severity Info for each of which swdt cannot tell
+// FindPatches returns a finding for each Patch that the node has, and one of severity Info for each of which it is unknown
 // whether the node has it.
 func FindPatches(p Patched) (all []finding.Finding) {
 	for _, row := range Patches() {
@@ -98,7 +98,7 @@ func (r Patch) judge(p Patched) (finding.Finding, bool) {
 	}
 	found := finding.Finding{Severity: r.Severity, What: "the node has it: " + r.What, Remedy: r.Remedy}
 	if why != "" {
-		found.Severity, found.What = finding.Info, "swdt cannot tell whether the node has it: "+r.What
+		found.Severity, found.What = finding.Info, "it cannot be determined whether the node has it: "+r.What
 		seen += "; " + why
 	}
 	found.Evidence = seen + "; see " + strings.Join(r.Sources, ", ")

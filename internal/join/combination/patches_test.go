@@ -91,7 +91,7 @@ func TestEachPatch(t *testing.T) {
 			}
 		}
 		for _, p := range c.unknown {
-			if found := findPatch(p, row); found == nil || found.Severity != finding.Info || !strings.Contains(found.What, "cannot tell") {
+			if found := findPatch(p, row); found == nil || found.Severity != finding.Info || !strings.Contains(found.What, "cannot be determined") {
 				t.Errorf("%s: cannot tell for %s, found %+v", row.ID, p.Build, found)
 			}
 		}

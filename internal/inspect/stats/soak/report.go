@@ -83,7 +83,7 @@ func (r Report) WriteText(p *ui.Page) error {
 	}
 	nothing := "nothing grows"
 	if len(r.Rows) == few {
-		nothing = "nothing can be said"
+		nothing = "there is no answer yet"
 	}
 	if err := ui.TableOr(p, nothing, Columns(p.Wide), rows); err != nil {
 		return err
