@@ -168,7 +168,7 @@ func withoutParts(all []*node, keys map[key]bool) {
 		missing := slices.ContainsFunc(all, func(n *node) bool { return n.knows[object.fact] && !n.objects[object] })
 		for _, n := range all {
 			if missing && n.objects[object] {
-				n.items[object] = item{value: "present", likelihood: n.objectLikelihood[object]}
+				n.items[object] = item{value: present, likelihood: n.objectLikelihood[object]}
 			}
 		}
 		if missing {
@@ -252,6 +252,9 @@ func (r Report) Has(least Likelihood) bool {
 	})
 }
 
+// present is the value of an object that another node lacks.
+const present = "present"
+
 // key identifies an item.
 type key struct {
 	kind Kind
@@ -269,6 +272,8 @@ func (k key) String() string {
 		return k.name
 	case k.kind == Switch:
 		return k.name + `\` + k.part
+	case k.kind == Configuration:
+		return k.name + ": " + k.part
 	}
 	return strings.TrimSpace(k.name + " " + k.part)
 }

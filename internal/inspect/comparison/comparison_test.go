@@ -287,6 +287,20 @@ func TestOwnNamesAreTheSame(t *testing.T) {
 	}
 }
 
+// A file that a node lacks is one difference; a file without settings is compared setting by setting.
+func TestAMissingFileIsOneDifference(t *testing.T) {
+	all := fleet(t, 2)
+	files := *all[1].Configuration.Value
+	files[0].Settings = map[string]string{}
+	if diff := cmp.Diff([]string{"configuration: containerd " + toml + ": version"}, names(compare(t, all...))); diff != "" {
+		t.Error(diff)
+	}
+	*all[1].Configuration.Value = files[1:]
+	if diff := cmp.Diff([]string{"configuration: containerd " + toml}, names(compare(t, all...))); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // A whole service that a node lacks is one difference, not one for each of its parts.
 func TestAMissingServiceIsOneDifference(t *testing.T) {
 	all := fleet(t, 2)

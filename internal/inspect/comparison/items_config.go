@@ -64,9 +64,9 @@ func (r *reader) configuration(all []doctor.ConfigFile) {
 			r.add(key{Configuration, fact, name, ""}, "sha256:"+file.SHA256, Likely)
 			continue
 		}
-		r.add(key{Configuration, fact, name, ""}, "exists", Likely)
+		r.part(key{Configuration, fact, name, ""}, present, Likely) // it may have no settings
 		for _, setting := range slices.Sorted(keysOf(file.Settings)) {
-			r.add(key{Configuration, fact, name + ": " + setting, ""}, file.Settings[setting], likelihoodOf(setting))
+			r.part(key{Configuration, fact, name, setting}, file.Settings[setting], likelihoodOf(setting))
 		}
 	}
 }
