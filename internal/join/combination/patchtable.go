@@ -40,7 +40,7 @@ func of2022() []Patch {
 		{
 			ID: "vfp-lock", Severity: finding.Info, Windows: []Windows{{Build: server2022, From: april2025}},
 			Switch: override("1114842764", "1", "0"),
-			What: "Kubernetes' network tests fail since the update of April 2025 with the override 1114842764 of VFP turned on. " +
+			What: "Kubernetes' network tests fail since the update of April 2025 with the override 1114842764 turned on. " +
 				"Images of CAPZ turn it off, AKS turns it on",
 			Remedy:  "if connections of pods fail, turn it off: set the value 1114842764 to 0, and restart Windows",
 			Sources: []string{issues + "kubernetes-sigs/image-builder/pull/1798", windowsJuly}, Seen: day,

@@ -105,7 +105,6 @@ func months23H2() []month {
 func meanings() map[string]string {
 	return map[string]string{
 		"2629306509": "a fix of wcifs",
-		"1114842764": "a fix of the contention for a lock of VFP",
 	}
 }
 
@@ -150,7 +149,7 @@ func ofOthers() []Setting {
 		{Key: HNS, Name: "HNSControlFlag", Value: "80", Windows: server2019, Installer: imageBuilder, Source: imageRoles},
 		{Key: wcifs, Name: "WcifsSOPCountDisabled", Value: "0", Windows: server2019, Installer: imageBuilder, Source: imageRoles},
 		{Key: Policy, Name: "1114842764", Value: "0", Windows: server2022, Installer: imageBuilder,
-			Means: "its failures of network tests since 2025-04B end", Source: image1798},
+			Means: "with it turned on, network tests fail since 2025-04B", Source: image1798},
 		{Key: Policy, Name: "520997518", Value: "1", Windows: server2025, Installer: imageBuilder,
 			Means: "its unstable network tests pass", Source: image2025},
 		{Key: HNS, Name: "DeviceLessNicDisabled", Value: "1", Installer: "WMCO",
