@@ -8,11 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
-	"github.com/swdt-dev/swdt/internal/inspect/programmed"
-	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
@@ -57,6 +54,7 @@ The exit code is 5 if a finding is as severe as --fail-on or worse.`,
 			"doctor --list-rules", "list the rules",
 			"doctor --save-facts facts.json", "to check again later, or elsewhere",
 			"doctor --facts facts.json", "",
+			"doctor compare win-1 win-2", "in what do two nodes differ?",
 		),
 		Args: arguments(noFlags),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDoctor(cmd.Context(), o) },
@@ -73,6 +71,7 @@ The exit code is 5 if a finding is as severe as --fail-on or worse.`,
 	must(cmd.RegisterFlagCompletionFunc("rule", completeRules))
 	must(cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(failOns(),
 		cobra.ShellCompDirectiveNoFileComp)))
+	addInOrder(cmd, a.doctorCompareCommand())
 	return cmd
 }
 
@@ -126,25 +125,10 @@ func (a *app) runDoctor(ctx context.Context, o *doctorOptions) error {
 		}
 		return a.printDoctor(o, a.examined(facts, o.rules))
 	}
-	s, err := a.begin()
+	results, err := a.gatherFacts(ctx, &o.cluster, o.saveFacts != "")
 	if err != nil {
 		return err
 	}
-	found, err := a.optionalCluster(ctx, &o.cluster, s.story.Node(""), readinessUnchecked)
-	if err != nil {
-		return err
-	}
-	s.quiet = true
-	var services *programmed.Source
-	if found != nil {
-		services = programmed.NewSource(found.Clientset())
-	}
-	results := onNodes(ctx, s, func(ctx context.Context, n *node.Node, doc config.Document,
-		r ui.Reporter) (doctor.Facts, error) {
-		r.Step("looking at the node")
-		return doctor.Gather(ctx, doctor.Sources{Node: n, Cluster: found, Services: services, Join: doc.Node.Spec.Kubernetes.Join,
-			Provisioners: doc.Node.Spec.Kubernetes.Provisioners, Pipe: doc.RuntimePipe()})
-	})
 	if o.saveFacts != "" {
 		if err := saveFacts(o.saveFacts, results); err != nil {
 			return err

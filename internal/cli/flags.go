@@ -54,6 +54,7 @@ func meanings() map[string]meaning {
 		"pods":            {"`number` of pods", "`number`"},
 		"port":            {"only packets from or to this `port`", "`port`"},
 		"redact":          {"also redact text that matches this `pattern`", "^also redact text .* matches this `pattern`"},
+		"save-facts":      {"write the facts to this `file`", "^write the facts .*to this `file`"},
 		"shell":           {"the shell: powershell, pwsh, cmd, bash or a `path`", "powershell"},
 		"since":           {"only what is from this `time` on", "^only .* from this `time` on"},
 		"skip":            {"leave these out", "^leave out these|^no specs"},

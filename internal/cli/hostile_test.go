@@ -140,7 +140,7 @@ func lyingAgent(now *atomic.Pointer[lie], seen *atomic.Int64) func(hash string) 
 // other commands contact no node, or notShown has the reason.
 func shownCommands() map[string][]string {
 	return map[string][]string{
-		"status": nil, "setup": nil, "push": {"--force"}, "rollback": {"kubelet"}, "restart": {"kubelet"}, "services": nil, "top": nil, "doctor": nil,
+		"status": nil, "setup": nil, "push": {"--force"}, "rollback": {"kubelet"}, "restart": {"kubelet"}, "services": nil, "top": nil, "doctor": nil, "doctor compare": {"win", "good.json"},
 		"history": nil,
 		"cp":      {"win:C:\\k\\x.txt", "here.txt"}, "logs": {"file:C:\\k\\x.txt"}, "logs list": nil,
 		"events":  {"--tail", "5"},
@@ -174,7 +174,7 @@ func notShown() map[string]string {
 		"exec": raw, "shell": raw, "powershell": raw, "hcs read": raw, "hcs exec": raw,
 		"forward": "it runs until Ctrl-C, and prints addresses of this machine", "rdp": "it runs as forward does", "attach": "it runs as forward does",
 		"cri proxy": "it runs until Ctrl-C, and tells the story", "stats serve": raw,
-		"diag show": here, "stats compare": here, "stats report": here, "cri env": here, "config": parent,
+		"diag show": here, "stats compare": here, "stats report": here, "stats soak": here, "cri env": here, "config": parent,
 		"config init": here, "config validate": here, "config trust": here, "config untrust": here, "config list": here,
 		"config schema": here, "config convert": here, "sandbox": parent, "sandbox up": here, "sandbox status": here,
 		"sandbox down": here, "version": here, "lint": here,
@@ -256,6 +256,9 @@ func TestNoNodeCommandsTheTerminal(t *testing.T) {
 	w.build("1.0.0")
 	if code, _ := w.swdt(t.Context(), &lines{}, "push"); code != 0 {
 		t.Fatalf("the honest node: exit code %d", code)
+	}
+	if code, _ := w.swdt(t.Context(), &lines{}, "doctor", "--save-facts", "good.json", "--fail-on", "never"); code != 0 {
+		t.Fatalf("the facts of the honest node: exit code %d", code)
 	}
 	rounds := []lie{{}, {errors: true}, {bit: 3}}
 	for _, name := range slices.Sorted(maps.Keys(shownCommands())) {

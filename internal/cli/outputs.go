@@ -9,6 +9,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/day0/up"
 	"github.com/swdt-dev/swdt/internal/inspect/attach"
 	"github.com/swdt-dev/swdt/internal/inspect/capture"
+	"github.com/swdt-dev/swdt/internal/inspect/comparison"
 	"github.com/swdt-dev/swdt/internal/inspect/diag"
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
 	"github.com/swdt-dev/swdt/internal/inspect/hcs"
@@ -20,6 +21,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/services"
 	"github.com/swdt-dev/swdt/internal/inspect/stats/monitor"
 	"github.com/swdt-dev/swdt/internal/inspect/stats/report"
+	"github.com/swdt-dev/swdt/internal/inspect/stats/soak"
 	"github.com/swdt-dev/swdt/internal/join/bake"
 	"github.com/swdt-dev/swdt/internal/join/podnetwork"
 	"github.com/swdt-dev/swdt/internal/join/preflight"
@@ -153,6 +155,7 @@ func outputs() map[string]output {
 		"cri stats":      {document: criclient.Report{}, columns: criclient.StatsColumns, wide: true},
 		"stats watch":    {document: monitor.Sample{}, records: true, formats: []string{formatCSV}},
 		"stats compare":  {document: report.Comparison{}},
+		"stats soak":     {document: soak.Report{}, columns: soak.Columns, wide: true},
 		"stats report":   {document: report.Written{}},
 		"stats serve":    {formats: []string{result.Text}},
 		"trace on":       steps,
@@ -160,7 +163,8 @@ func outputs() map[string]output {
 		"trace status":   {document: trace.Report{}},
 		"doctor": {document: doctor.FleetReport{}, wide: true,
 			modes: []mode{{flags: "--list-rules", document: doctor.RuleList{}}}},
-		"diag": {document: diag.Report{}},
+		"doctor compare": {document: comparison.Report{}, wide: true},
+		"diag":           {document: diag.Report{}},
 		"diag show": {document: diag.Manifest{}, modes: []mode{
 			{flags: "BUNDLE NODE", document: diag.NodeReport{}},
 			{flags: "BUNDLE NODE TABLE", document: diag.TableReport{}},

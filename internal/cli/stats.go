@@ -21,7 +21,7 @@ import (
 
 func (a *app) statsCommand() *cobra.Command {
 	cmd := group("stats", "Compare reported CPU usage with actual CPU time",
-		a.statsWatchCommand(), a.statsCompareCommand(), a.statsReportCommand(), a.statsServeCommand())
+		a.statsWatchCommand(), a.statsSoakCommand(), a.statsCompareCommand(), a.statsReportCommand(), a.statsServeCommand())
 	cmd.Long = `Compares the CPU usage of containers that the container runtime and the kubelet
 report with the rate computed from the counter of CPU time over 10 seconds and
 more. It detects a reported 0 of a busy container, a rate that the counter does
@@ -30,6 +30,7 @@ not explain, and a stale one.`
 		"stats watch", "as a live table",
 		"stats watch --callers 2 --for 2m --fail-on zero,above", "exit code 5 if found",
 		"stats watch --for 5m --record before.swdt", "for stats compare",
+		"stats soak night.swdt", "what slowly grew in a recording of hours?",
 	)
 	return cmd
 }
@@ -48,6 +49,8 @@ type statsOptions struct {
 	wanted  []stats.Source
 	podName *regexp.Regexp
 	choice  rowFlags // of stats watch
+	// levels is the time between two looks at what may slowly grow; 0: there are none.
+	levels time.Duration
 }
 
 func (o *statsOptions) addFlags(a *app, cmd *cobra.Command) {
@@ -102,6 +105,7 @@ func (o *statsOptions) watch(duration time.Duration) monitor.Options {
 	return monitor.Options{
 		Sources: o.wanted, Interval: o.interval, Callers: o.callers, Sandboxes: o.sandboxes, Keep: o.keep,
 		For:     duration,
+		Levels:  o.levels,
 		Cluster: o.cluster.open,
 	}
 }

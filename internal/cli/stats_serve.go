@@ -82,6 +82,9 @@ type serving struct {
 
 func (s *serving) Node(record.NodeFacts) error { return nil }
 
+// Levels implements monitor.Observer. The metrics have no levels.
+func (s *serving) Levels(stats.Levels) error { return nil }
+
 func (s *serving) Reading(r stats.Reading) error {
 	s.exporter.Add(r, s.follower.Add(r))
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/stats"
 	"github.com/swdt-dev/swdt/internal/inspect/stats/monitor"
 	"github.com/swdt-dev/swdt/internal/inspect/stats/record"
+	"github.com/swdt-dev/swdt/internal/inspect/stats/soak"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/livetable"
 )
@@ -23,9 +24,13 @@ type statsWatchOptions struct {
 	duration time.Duration
 	failOn   []string
 	record   string
+	soak     bool
 
 	fatal []stats.Verdict
 }
+
+// soakInterval is the time between two looks of --soak: each asks for the processes, the objects of HNS and the owners.
+const soakInterval = time.Minute
 
 // formatCSV is the CSV format of stats watch.
 const formatCSV = "csv"
@@ -55,6 +60,13 @@ Verdicts (for --fail-on):
 --callers adds that many callers that ask at the same moments: the answers of
 containerd 1.7 and newer depend on the other callers.
 
+--soak also looks every minute at what may slowly grow: handles, threads and memory
+of kubelet, containerd, kube-proxy, HNS and the shims, shims without a pod, pods,
+containers and their committed memory, objects of HNS, images and snapshots, disk
+and memory. At the end it prints the slope of each in an hour. With --record,
+"stats soak" does so later. An answer needs 50 minutes, and a slope of 1 % an hour
+some hours.
+
 With --fail-on the exit code is 5 if a sample got one of the verdicts: at the
 end of --for or, without --for, at the first such sample. It is also 5 if there
 were too few samples for a verdict: zero needs 10 s of samples, wild and
@@ -65,6 +77,7 @@ disagree 20 s, stale 30 s. A shorter --for is refused.`,
 			"stats watch --source cri,summary --pod-pattern '^cpulimit'", "with the kubelet's values",
 			"stats watch --sort memory --filter calico", "",
 			"stats watch --for 5m --record before.swdt", "for stats compare and stats report",
+			"stats watch --soak --interval 30s --for 6h --record night.swdt", "what slowly grows?",
 		),
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runStatsWatch(cmd.Context(), o) },
@@ -74,6 +87,7 @@ disagree 20 s, stale 30 s. A shorter --for is refused.`,
 	cmd.Flags().DurationVar(&o.duration, "for", 0, "watch for this `time`, such as 2m (default until Ctrl-C)")
 	cmd.Flags().StringSliceVar(&o.failOn, "fail-on", nil, "`verdicts` that make the exit code 5")
 	cmd.Flags().StringVar(&o.record, "record", "", "`file` to append the samples to")
+	cmd.Flags().BoolVar(&o.soak, "soak", false, "also look at what may slowly grow, and print its slopes at the end")
 	must(cmd.MarkFlagFilename("record"))
 	must(cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(stats.VerdictNames(stats.Verdicts()),
 		cobra.ShellCompDirectiveNoFileComp)))
@@ -104,6 +118,9 @@ func (a *app) runStatsWatch(ctx context.Context, o statsWatchOptions) (err error
 	if err := o.checkable(); err != nil {
 		return err
 	}
+	if o.soak && slices.Equal(o.wanted, []stats.Source{stats.Summary}) {
+		return usagef("--soak looks at the nodes themselves, which --source summary alone does not contact: add cri to --source")
+	}
 	ctx, keys := a.tableKeys(ctx, monitor.Columns(), o.choice.Sort)
 	defer keys.End()
 	show := &monitor.Show{
@@ -112,6 +129,9 @@ func (a *app) runStatsWatch(ctx context.Context, o statsWatchOptions) (err error
 		Warn: func(text string) { fmt.Fprintln(a.streams.Err, ui.PrintableLines(text)) },
 	}
 	show.Begin(o.tolerance)
+	if o.soak {
+		show.Soak, o.levels = soak.NewSeries(), soakInterval
+	}
 	if o.record != "" {
 		if show.Recorder, err = record.Create(o.record, o.meta()); err != nil {
 			return err
@@ -120,6 +140,9 @@ func (a *app) runStatsWatch(ctx context.Context, o statsWatchOptions) (err error
 	err = a.observe(ctx, &o.statsOptions, o.duration, show)
 	keys.End() // from here on, the output is not a table
 	err = errors.Join(err, show.End(a.page(), err == nil && a.inText()), keys.Quit())
+	if err == nil && o.soak && a.inText() {
+		err = a.writeSoak(show.Soak.Report())
+	}
 	if err != nil || len(o.fatal) == 0 {
 		return err
 	}

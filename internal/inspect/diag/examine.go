@@ -33,11 +33,15 @@ func processTable(ctx context.Context, t *Task) error {
 	return t.Table("ps", table, func(w io.Writer) error { return report.WriteText(ui.NewPage(w, false)) })
 }
 
+// FactsTable is the table with the facts of package doctor, as `swdt doctor compare` reads them.
+const FactsTable = "doctor-facts"
+
 // examine stores the facts about the node, and the findings of doctor's rules.
 func examine(ctx context.Context, t *Task) error {
 	facts, err := doctor.Gather(ctx, doctor.Sources{
 		Node: t.Node, Cluster: t.Cluster, Join: t.Document.Node.Spec.Kubernetes.Join,
 		Provisioners: t.Document.Node.Spec.Kubernetes.Provisioners, Pipe: t.Document.RuntimePipe(),
+		Everything: true,
 	})
 	if err != nil {
 		return err
@@ -56,8 +60,8 @@ func examine(ctx context.Context, t *Task) error {
 	if err := t.Table("doctor", report, func(w io.Writer) error { return findingsTable(w, report) }); err != nil {
 		return err
 	}
-	return t.Table("doctor-facts", facts, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, "The facts that the rules looked at; -o json shows them.")
+	return t.Table(FactsTable, facts, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, "The facts that the rules looked at; -o json shows them, and a comparison of bundles reads them.")
 		return err
 	})
 }

@@ -6,7 +6,7 @@
 // file or from a bundle, give the same findings. A rule that needs an unknown fact is
 // skipped, which is not the same as finding nothing.
 //
-//   - facts.go, facts_kubernetes.go: all facts, with their JSON form. Facts contain neither keys
+//   - facts.go, facts_kubernetes.go, facts_patches.go: all facts, with their JSON form. Facts contain neither keys
 //     nor tokens, and swdt redacts the texts of facts when it stores them
 //   - factsfile.go: stores facts in a file, and reads them again
 //   - gather*.go, netsh.go, kubeconfig.go, containerd.go: gather the facts

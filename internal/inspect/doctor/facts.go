@@ -129,16 +129,18 @@ type Facts struct {
 	Network        Fact[cluster.CNI]    `json:"podNetwork"`
 	// Programmed has the differences between HNS and the Services of the cluster.
 	Programmed Fact[[]kubeproxy.Finding] `json:"programmedServices"`
+
+	Patches
 }
 
 // unknown returns why the fact with this JSON name is unknown, or "" if it is known.
 func (f *Facts) unknown(name string) string {
 	facts := reflect.ValueOf(f).Elem()
-	for i := range facts.NumField() {
-		if facts.Type().Field(i).Tag.Get("json") != name {
+	for _, field := range reflect.VisibleFields(facts.Type()) {
+		if field.Tag.Get("json") != name {
 			continue
 		}
-		if fact, ok := facts.Field(i).Interface().(interface{ why() string }); ok {
+		if fact, ok := facts.FieldByIndex(field.Index).Interface().(interface{ why() string }); ok {
 			return fact.why()
 		}
 	}

@@ -29,12 +29,19 @@ func ReadFacts(path string) ([]Facts, error) {
 		return nil, errors.New(path + ": there is no node in it")
 	}
 	for _, facts := range file.Nodes {
-		if facts.Form != Form {
-			return nil, fmt.Errorf("%s: its facts have form %d, and this swdt knows form %d: use the swdt that wrote it",
-				path, facts.Form, Form)
+		if err := facts.CheckForm(path); err != nil {
+			return nil, err
 		}
 	}
 	return file.Nodes, nil
+}
+
+// CheckForm returns an error if another version of swdt wrote the facts, which were read from a file.
+func (f *Facts) CheckForm(path string) error {
+	if f.Form == Form {
+		return nil
+	}
+	return fmt.Errorf("%s: its facts have form %d, and this swdt knows form %d: use the swdt that wrote it", path, f.Form, Form)
 }
 
 // SaveFacts writes the facts of one or more nodes into a file. It redacts secrets, since the

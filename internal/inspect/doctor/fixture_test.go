@@ -44,6 +44,7 @@ func addMachine(f *doctor.Facts) {
 		SystemUUID: uuid,
 	})
 	f.Containers = doctor.Known(platform.FeatureEnabled)
+	f.Switches = doctor.Known([]doctor.Switch{})
 	f.Firewall = doctor.Known([]doctor.FirewallRule{
 		{Name: "kubelet", Allow: true, Protocol: "tcp", Ports: "10250"},
 		{Name: "vxlan", Allow: true, Protocol: "udp", Ports: "4789"},

@@ -33,6 +33,8 @@ type Sources struct {
 	Provisioners []v1alpha1.Provisioner
 	// Pipe is the pipe of the container runtime; empty for containerd's default.
 	Pipe string
+	// Everything also gathers the facts of Patches that take hundreds of calls: for comparisons, and for facts that are kept.
+	Everything bool
 }
 
 // factTimeout limits the time of each function that inParallel runs, so that a source that does not
@@ -57,7 +59,10 @@ func Gather(ctx context.Context, from Sources) (Facts, error) {
 	err := g.inParallel(ctx,
 		g.containers, g.listeners, g.firewall, g.defender, g.pageFiles, g.updates, g.proxy, g.roots, g.ports, g.interfaces,
 		g.events, g.logs, g.programs, g.kubelet, g.credentials, g.containerd, g.runtime, g.networks, g.orphans,
-		g.aboutCluster, g.programmed)
+		g.aboutCluster, g.programmed, g.switches)
+	if err == nil && from.Everything {
+		err = g.inParallel(ctx, g.packages, g.registrations, g.drivers, g.features, g.binaries, g.configuration)
+	}
 	if err != nil {
 		return g.facts, fmt.Errorf("gather facts of the node: %w", err)
 	}

@@ -12,7 +12,7 @@ import (
 // Rules returns all rules in the order in which they run. To add a rule, add it to the list of the
 // rule's subject, and add a test case in which the rule finds something.
 func Rules() []Rule {
-	return slices.Concat(machineRules(), proxyRules(), eventRules(), portRules(), serviceRules(), pushRules(), kubeletRules(), settingsRules(),
+	return slices.Concat(machineRules(), patchRules(), proxyRules(), eventRules(), portRules(), serviceRules(), pushRules(), kubeletRules(), settingsRules(),
 		credentialRules(),
 		runtimeRules(), imageRules(), cniRules(), hnsRules(), programmedRules(), nodeObjectRules(), podRules(), podNetworkRules())
 }

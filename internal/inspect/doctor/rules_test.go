@@ -10,6 +10,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
 	"github.com/swdt-dev/swdt/internal/join/preflight"
+	"github.com/swdt-dev/swdt/internal/join/switches"
 	"github.com/swdt-dev/swdt/internal/platform"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
@@ -64,6 +65,17 @@ func machineFaults() []fault {
 		{"combinations", finding.Warning, machine(func(m *doctor.Machine) { m.Build = "26100.33296" }),
 			"does not support Windows Server 2025"},
 		{"combinations", finding.Warning, func(f *doctor.Facts) { f.Containerd.Value.Snapshotter = "cimfs" }, "snapshotter cimfs"},
+		{"windows-patches", finding.Warning, machine(func(m *doctor.Machine) { m.Build = "20348.1193" }), "Windows build 20348.1193"},
+		{"windows-patches", finding.Info, machine(func(m *doctor.Machine) { m.Build = "20348.4529" }), "140377743 is not set"},
+		{"windows-patches", finding.Warning, func(f *doctor.Facts) {
+			f.Machine.Value.Build = "20348.4529"
+			add(f.Switches.Value, doctor.Switch{Key: switches.Policy, Name: "140377743", Value: "1"},
+				doctor.Switch{Key: switches.Policy, Name: "1114842764", Value: "0"})
+		}, "140377743 is 1"},
+		{"windows-patches", finding.Info, func(f *doctor.Facts) {
+			f.Machine.Value.Build = "20348.4529"
+			f.Switches = doctor.Fact[[]doctor.Switch]{Unknown: "access is denied"}
+		}, "access is denied"},
 		{"architecture", finding.Error, machine(func(m *doctor.Machine) { m.Architecture = "arm64" }), "arm64"},
 		{"elevated", finding.Warning, machine(func(m *doctor.Machine) { m.Elevated = false }), "may not change"},
 		{"disk-space", finding.Error, machine(func(m *doctor.Machine) { m.DiskFree = 1e9 }), "1.0 GB free"},

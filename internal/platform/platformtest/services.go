@@ -49,10 +49,32 @@ func testServices(t *testing.T, fixture func(*testing.T) Fixture) {
 		"SpecificExitCode": serviceSpecificExit, "Dependents": serviceDependents, "Dependencies": serviceDependencies,
 		"DeleteRunning": serviceDeleteRunning, "Recovery": serviceRecovery, "Restart": serviceRestart,
 		"RestartForEver": serviceRestartForEver, "OwnEnvironment": serviceEnvironment,
-		"ExecutableIsLocked": serviceExecutableIsLocked,
+		"ExecutableIsLocked": serviceExecutableIsLocked, "InTheRegistry": serviceInTheRegistry,
 	}
 	for _, name := range slices.Sorted(maps.Keys(tests)) {
 		t.Run(name, func(t *testing.T) { tests[name](t, fixture(t)) })
+	}
+}
+
+// serviceInTheRegistry finds the registration of a service in its key, with the numbers of winnt.h.
+func serviceInTheRegistry(t *testing.T, f Fixture) {
+	name := f.install(t, "", Behaviour{})
+	check(t, f.Platform.Services.Configure(t.Context(), platform.ServiceConfig{Name: name, StartType: platform.StartDisabled}))
+	config, err := f.Platform.Services.Config(t.Context(), name)
+	check(t, err)
+	key := `HKLM\SYSTEM\CurrentControlSet\Services\` + name
+	for value, want := range map[string]uint64{"Type": 0x10, "Start": 4} {
+		if got, err := f.Platform.Registry.Get(key, value); err != nil || got.Type != platform.RegistryDWord || got.Integer != want {
+			t.Errorf("%s is %+v, want %d: %v", value, got, want, err)
+		}
+	}
+	if image, err := f.Platform.Registry.Get(key, "ImagePath"); err != nil || image.String != config.CommandLine {
+		t.Errorf("ImagePath is %q, want %q: %v", image.String, config.CommandLine, err)
+	}
+	_, names, err := f.Platform.Registry.List(`HKLM\SYSTEM\CurrentControlSet\Services`)
+	check(t, err)
+	if !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) }) {
+		t.Errorf("the keys of the services have no %s", name)
 	}
 }
 

@@ -111,6 +111,7 @@ func (m *Machine) installRegistry() {
 	number(currentVersionKey, "CurrentMinorVersionNumber", 0)
 	number(currentVersionKey, "UBR", 2849)
 	text(servicingKey, "Version", "10.0.20348.2849")
+	m.installServicing()
 	number(terminalServerKey, "fDenyTSConnections", 1)
 	number(updatePolicyKey, "NoAutoUpdate", 1)
 	_ = m.registry.set(memoryKey, platform.RegistryValue{Name: "PagingFiles", Type: platform.RegistryMultiString,
@@ -190,6 +191,7 @@ func (m *Machine) installNode() {
 	m.putProgram(ContainerdPath, BinarySpec{Name: "containerd", Version: ContainerdVersion, Size: 96 << 10})
 	m.putProgram(KubeletPath, BinarySpec{Name: "kubelet", Version: KubeletVersion, Size: 128 << 10})
 	m.putProgram(KubeProxyPath, BinarySpec{Name: "kube-proxy", Version: KubeletVersion, Size: 64 << 10})
+	m.installDrivers()
 	for _, folder := range []string{`C:\var\log\kubelet`, `C:\var\lib\kubelet\etc\kubernetes`, `C:\etc\kubernetes\pki`,
 		`C:\etc\kubernetes\manifests`} {
 		m.putFolder(folder)

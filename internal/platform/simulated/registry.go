@@ -90,6 +90,9 @@ func (v registryView) Get(key, name string) (platform.RegistryValue, error) {
 	if v.p.gone {
 		return platform.RegistryValue{}, ErrKilled
 	}
+	if isServicesKey(key) {
+		v.p.m.writeServiceKeys()
+	}
 	k, err := v.p.m.registry.find(key)
 	if err != nil {
 		return platform.RegistryValue{}, err
@@ -147,6 +150,9 @@ func (v registryView) List(key string) ([]platform.RegistryValue, []string, erro
 	defer v.p.m.mu.Unlock()
 	if v.p.gone {
 		return nil, nil, ErrKilled
+	}
+	if isServicesKey(key) {
+		v.p.m.writeServiceKeys()
 	}
 	k, err := v.p.m.registry.find(key)
 	if err != nil {

@@ -40,6 +40,8 @@ type Options struct {
 	Sandboxes bool // also request the statistics of whole pods
 	Keep      func(stats.Container) bool
 	For       time.Duration // how long to watch; 0: until the context ends
+	// Levels is the time between two looks at the numbers that should stay the same for hours; 0: there are none.
+	Levels time.Duration
 	// Cluster returns the API server's client, without contacting the server.
 	Cluster func() (*cluster.Cluster, error)
 }
@@ -49,6 +51,8 @@ type Observer interface {
 	Node(record.NodeFacts) error
 	// Reading handles one answer. It returns ErrEnough to end the watch.
 	Reading(stats.Reading) error
+	// Levels handles the numbers of one look at a node.
+	Levels(stats.Levels) error
 }
 
 // ErrEnough is the error that an Observer returns to end the watch.
@@ -73,6 +77,12 @@ func (o *oneAtATime) Reading(r stats.Reading) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.to.Reading(r)
+}
+
+func (o *oneAtATime) Levels(l stats.Levels) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.to.Levels(l)
 }
 
 // Cluster watches nodes through the API server alone, without SSH. Without names it
@@ -163,7 +173,62 @@ func Node(ctx context.Context, n *node.Node, doc config.Document, o Options, to 
 		return err
 	}
 	ui.Done(r) // without this, the live line of r would remain within the table
-	return poll.Run(ctx, o.poll(known.Name, askers...), to.Reading)
+	if o.Levels == 0 {
+		return poll.Run(ctx, o.poll(known.Name, askers...), to.Reading)
+	}
+	levels := &levels{from: sample.NewLevels(n, client), name: known.Name, to: to, reporter: r}
+	if err := levels.look(ctx); err != nil { // before the watch, so that a short one has them, too
+		return err
+	}
+	work, ctx := errgroup.WithContext(ctx)
+	looking, enough := context.WithCancel(ctx)
+	work.Go(func() error { return levels.repeat(looking, o.Levels) })
+	work.Go(func() error {
+		defer enough()
+		return poll.Run(ctx, o.poll(known.Name, askers...), to.Reading)
+	})
+	return work.Wait()
+}
+
+// levels looks at the levels of a node.
+type levels struct {
+	from     *sample.Levels
+	name     string
+	to       Observer
+	reporter ui.Reporter
+	failing  bool
+}
+
+// look passes the levels on. If there are none, it warns once each time the node begins to fail. The end of ctx is no error.
+func (l *levels) look(ctx context.Context) error {
+	found, err := l.from.Look(ctx)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil && !l.failing {
+		l.reporter.Warn("read the numbers of %s: %v", l.name, err)
+	}
+	if l.failing = err != nil; l.failing {
+		return nil
+	}
+	found.Node = l.name
+	return l.to.Levels(found)
+}
+
+// repeat looks at an interval until ctx ends.
+func (l *levels) repeat(ctx context.Context, interval time.Duration) error {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if err := l.look(ctx); err != nil {
+			return err
+		}
+	}
 }
 
 func (o Options) askers(

@@ -8,6 +8,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/inspect/stats"
 	"github.com/swdt-dev/swdt/internal/inspect/stats/record"
+	"github.com/swdt-dev/swdt/internal/inspect/stats/soak"
 	"github.com/swdt-dev/swdt/internal/ui"
 )
 
@@ -18,7 +19,9 @@ type Show struct {
 	Check    *Check
 	// FirstFinding reports whether the watch ends after the check's first finding.
 	FirstFinding bool
-	Warn         func(string)
+	// Soak collects numbers that grow; nil: they are not wanted.
+	Soak *soak.Series
+	Warn func(string)
 
 	follower *stats.Follower
 	tally    *stats.Tally
@@ -50,6 +53,9 @@ func (w *Show) Reading(r stats.Reading) error {
 		}
 	}
 	w.complain(r)
+	if w.Soak != nil {
+		w.Soak.AddReading(r)
+	}
 	rows := w.follower.Add(r)
 	w.tally.Add(r, rows)
 	w.Check.add(r, rows)
@@ -60,6 +66,17 @@ func (w *Show) Reading(r stats.Reading) error {
 		return ErrEnough
 	}
 	return nil
+}
+
+// Levels implements Observer.
+func (w *Show) Levels(l stats.Levels) error {
+	if w.Soak != nil {
+		w.Soak.AddLevels(l)
+	}
+	if w.Recorder == nil {
+		return nil
+	}
+	return w.Recorder.AddLevels(l)
 }
 
 // complain prints a warning for a source that fails, once each time the source begins to

@@ -33,9 +33,21 @@ func (r Recording) Meta() Meta {
 	return r.Metas[len(r.Metas)-1]
 }
 
+// Receiver receives the content of a recording, in the order in which it was recorded. Its functions may be nil.
+type Receiver struct {
+	// Reading also gets the Meta of the recording that contains the reading.
+	Reading func(Meta, stats.Reading) error
+	Levels  func(stats.Levels) error
+}
+
 // Read passes every reading of a file to the given function, in the order in which the readings
 // were recorded, together with the Meta of the recording that contains the reading.
 func Read(path string, each func(Meta, stats.Reading) error) (Recording, error) {
+	return ReadAll(path, Receiver{Reading: each})
+}
+
+// ReadAll passes the readings and levels of a file to a receiver.
+func ReadAll(path string, to Receiver) (Recording, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return Recording{}, fmt.Errorf("read the recording: %w", err)
@@ -59,12 +71,14 @@ func Read(path string, each func(Meta, stats.Reading) error) (Recording, error) 
 				return fmt.Errorf("container %d out of turn", l.Container.Number)
 			}
 			containers[l.Container.Number] = *l.Container
-		case l.Reading != nil:
+		case l.Reading != nil && to.Reading != nil:
 			r, err := l.Reading.decode(containers)
 			if err != nil {
 				return err
 			}
-			return each(recording.Meta(), r)
+			return to.Reading(recording.Meta(), r)
+		case l.Levels != nil && to.Levels != nil:
+			return to.Levels(stats.Levels{Node: l.Levels.Node, Taken: time.Unix(0, l.Levels.Taken), Levels: l.Levels.Levels})
 		}
 		return nil
 	})

@@ -43,6 +43,14 @@ type line struct {
 	Node      *NodeFacts `json:"node,omitempty"`
 	Container *container `json:"container,omitempty"`
 	Reading   *reading   `json:"reading,omitempty"`
+	Levels    *levels    `json:"levels,omitempty"`
+}
+
+// levels is a stats.Levels with its time in nanoseconds since 1970.
+type levels struct {
+	Node   string        `json:"node"`
+	Taken  int64         `json:"t"`
+	Levels []stats.Level `json:"l"`
 }
 
 // container is a line about a container. It is recorded once, and again when the container's limit

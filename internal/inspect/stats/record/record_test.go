@@ -85,6 +85,33 @@ func TestRecordedSamplesAreRead(t *testing.T) {
 	}
 }
 
+// Levels are recorded between readings, and a reader of readings alone does not see them.
+func TestRecordedLevelsAreRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r")
+	w, err := record.Create(path, meta())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := stats.Levels{Node: "win", Taken: time.Unix(1700000000, 5), Levels: []stats.Level{
+		{Of: "kubelet", Measure: stats.Handles, Instance: "4711", Value: 500}, {Of: "node", Measure: stats.ShimsUnowned}}}
+	if err := errors.Join(w.AddLevels(want), w.Add(readings(1)[0]), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var got []stats.Levels
+	if _, err := record.ReadAll(path, record.Receiver{Levels: func(l stats.Levels) error {
+		got = append(got, l)
+		return nil
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]stats.Levels{want}, got); diff != "" {
+		t.Error(diff)
+	}
+	if _, all := read(t, path); len(all) != 1 {
+		t.Errorf("%d readings", len(all))
+	}
+}
+
 // However much of the file's end is missing, the complete frames before it are read, and
 // the next recording is appended after them.
 func TestCutAnywhere(t *testing.T) {

@@ -86,6 +86,12 @@ func toTheEnd(file *os.File) (end int, err error) {
 // AddNode records the facts about a node.
 func (w *Writer) AddNode(facts NodeFacts) error { return w.line(line{Node: &facts}) }
 
+// AddLevels records the numbers of a look at a node.
+func (w *Writer) AddLevels(l stats.Levels) error {
+	w.fresh = false
+	return w.line(line{Levels: &levels{Node: l.Node, Taken: l.Taken.UnixNano(), Levels: l.Levels}})
+}
+
 // Add records a reading: it adds the reading to the pending lines, which Flush writes to the file.
 // Add calls Flush if the size of the pending lines reaches frameBytes, or if their first reading
 // was received at least frameEvery before r.
