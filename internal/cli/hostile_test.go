@@ -153,8 +153,8 @@ func shownCommands() map[string][]string {
 		"cri stats":   nil,
 		"stats watch": {"--for", "300ms", "--interval", "100ms"}, "trace status": nil, "trace on": {"--dry-run"},
 		"trace off": {"--dry-run"},
-		"diag":      {"--out", "bundle.tar.gz"},
-		"selftest":  {"--only", "facts,files"},
+		"diag":      {"--out", "bundle.tar.gz"}, "diag dump": nil,
+		"selftest": {"--only", "facts,files"},
 
 		"upgrade check": {"--kubernetes", "1.36"},
 	}
@@ -172,7 +172,7 @@ func notShown() map[string]string {
 		"exec": raw, "shell": raw, "powershell": raw, "hcs read": raw, "hcs exec": raw,
 		"forward": "it runs until Ctrl-C, and prints addresses of this machine", "rdp": "it runs as forward does", "attach": "it runs as forward does",
 		"cri proxy": "it runs until Ctrl-C, and tells the story", "stats serve": raw,
-		"diag show": here, "stats compare": here, "stats report": here, "cri env": here, "config": parent,
+		"diag show": here, "diag dump show": here, "stats compare": here, "stats report": here, "cri env": here, "config": parent,
 		"config init": here, "config validate": here, "config trust": here, "config untrust": here, "config list": here,
 		"config schema": here, "config convert": here, "sandbox": parent, "sandbox up": here, "sandbox status": here,
 		"sandbox down": here, "version": here, "lint": here,

@@ -11,6 +11,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/capture"
 	"github.com/swdt-dev/swdt/internal/inspect/diag"
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
+	"github.com/swdt-dev/swdt/internal/inspect/hang"
 	"github.com/swdt-dev/swdt/internal/inspect/hcs"
 	"github.com/swdt-dev/swdt/internal/inspect/hns"
 	"github.com/swdt-dev/swdt/internal/inspect/logs"
@@ -135,7 +136,9 @@ func outputs() map[string]output {
 		"trace status":   {document: trace.Report{}},
 		"doctor": {document: doctor.FleetReport{}, wide: true,
 			modes: []mode{{flags: "--list-rules", document: doctor.RuleList{}}}},
-		"diag": {document: diag.Report{}},
+		"diag":           {document: diag.Report{}},
+		"diag dump":      {document: hang.Report{}},
+		"diag dump show": {document: hang.Report{}, modes: []mode{{flags: "FILE OTHER", document: hang.Comparison{}}}},
 		"diag show": {document: diag.Manifest{}, modes: []mode{
 			{flags: "BUNDLE NODE", document: diag.NodeReport{}},
 			{flags: "BUNDLE NODE TABLE", document: diag.TableReport{}},
