@@ -39,10 +39,23 @@ func (n *Node) Analyse() {
 	}
 	slices.SortStableFunc(n.Waits, func(a, b Wait) int {
 		return cmp.Or(cmp.Compare(slices.Index(targets(), a.On), slices.Index(targets(), b.On)), cmp.Compare(b.Minutes, a.Minutes),
-			cmp.Compare(len(b.Known), len(a.Known)), cmp.Compare(a.Process, b.Process), cmp.Compare(a.PID, b.PID), strings.Compare(a.Operation, b.Operation),
+			cmp.Compare(len(b.Known), len(a.Known)), cmp.Compare(a.Process.depth(), b.Process.depth()), cmp.Compare(a.Process, b.Process), cmp.Compare(a.PID, b.PID), strings.Compare(a.Operation, b.Operation),
 			strings.Compare(a.Method, b.Method))
 	})
 	n.Verdict, n.Remedy = n.judge()
+}
+
+// depth is the place of a program in the chain kubelet, containerd, shim: the lowest is the root.
+func (k Kind) depth() int {
+	switch k {
+	case Shim:
+		return 0
+	case Containerd:
+		return 1
+	case Kubelet:
+		return 3
+	}
+	return 2
 }
 
 // waitsOf returns the waits of one process.

@@ -25,9 +25,12 @@ var (
 	logMessage = regexp.MustCompile(`\bmsg="((?:[^"\\]|\\.)*)"`)
 	callLine   = regexp.MustCompile(`^(RunPodSandbox|StopPodSandbox|RemovePodSandbox|CreateContainer|StartContainer|StopContainer|` +
 		`RemoveContainer|UpdateContainerResources|PullImage)\b(.*)$`)
-	sandboxMeta   = regexp.MustCompile(`&PodSandboxMetadata\{Name:([^,{}]{1,253}),Uid:[^,{}]*,Namespace:([^,{}]{1,63}),Attempt:(\d+),`)
-	containerMeta = regexp.MustCompile(`&ContainerMetadata\{Name:([^,{}]{1,63}),Attempt:(\d+),`)
-	quoted        = regexp.MustCompile(`\\?"([^"\\]{1,300})\\?"`)
+	// containerd 2.3 and later print metadata as protobuf's text, in which the number of spaces changes and a zero is left out.
+	sandboxMeta = regexp.MustCompile(`&PodSandboxMetadata\{Name:([^,{}]{1,253}),Uid:[^,{}]*,Namespace:([^,{}]{1,63}),Attempt:(\d+),|` +
+		`\bname:\\"([^"\\]{1,253})\\"\s+uid:\\"[^"\\]*\\"\s+namespace:\\"([^"\\]{1,63})\\"(?:\s+attempt:(\d+))?`)
+	containerMeta = regexp.MustCompile(`&ContainerMetadata\{Name:([^,{}]{1,63}),Attempt:(\d+),|` +
+		`\bname:\\"([^"\\]{1,63})\\"(?:\s+attempt:(\d+))?`)
+	quoted = regexp.MustCompile(`\\"([^"\\]{1,300})\\"`)
 )
 
 // pods are the names of pods, as namespace/name, by the IDs of their sandboxes and containers.
@@ -82,20 +85,20 @@ func readCall(line string, open map[string]Call, known pods) {
 		return
 	}
 	c := Call{Method: call[1]}
-	rest, ids := call[2], quoted.FindAllStringSubmatch(call[2], 3)
+	rest, ids := call[2], quoted.FindAllStringSubmatch(call[2], 8)
 	meta := sandboxMeta.FindStringSubmatch(rest)
 	key := ""
 	switch container := containerMeta.FindStringSubmatch(rest); {
 	case meta != nil:
-		c.Subject = clean(meta[2] + "/" + meta[1])
-		c.Pod, key = c.Subject, c.Subject+"/"+meta[3]
+		c.Subject = clean(cmp.Or(meta[2], meta[5]) + "/" + cmp.Or(meta[1], meta[4]))
+		c.Pod, key = c.Subject, c.Subject+"/"+cmp.Or(meta[3], meta[6], "0")
 	case len(ids) == 0:
 		return
 	default:
 		c.Subject = clean(ids[0][1])
 		key = c.Subject
 		if container != nil {
-			key += "/" + container[1] + "/" + container[2]
+			key += "/" + cmp.Or(container[1], container[3]) + "/" + cmp.Or(container[2], container[4], "0")
 		}
 	}
 	key = c.Method + " " + key
@@ -107,7 +110,9 @@ func readCall(line string, open map[string]Call, known pods) {
 		return
 	}
 	delete(open, key)
-	learnPod(c, ids, known)
+	if strings.Contains(rest, " returns ") {
+		learnPod(c, ids, known)
+	}
 }
 
 // learnPod remembers the ID that a call returned.

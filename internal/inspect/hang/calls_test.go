@@ -1,6 +1,7 @@
 package hang
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -27,9 +28,23 @@ time="2026-11-30T10:02:03.000000000Z" level=info msg="StopPodSandbox for \"aaa\"
 time="2026-11-30T10:02:04.000000000Z" level=error msg="PullImage \"registry.example/web:1\" failed" error="no"
 `
 
+// inProtobuf is the log in the form of containerd 2.4.2, seen under Wine.
+func inProtobuf(t *testing.T) string {
+	t.Helper()
+	text := regexp.MustCompile(`&PodSandboxMetadata\{Name:([^,]*),Uid:([^,]*),Namespace:([^,]*),Attempt:(\d),}`).ReplaceAllString(containerdLog,
+		`name:\"$1\"  uid:\"$2\"  namespace:\"$3\" attempt:$4`)
+	text = regexp.MustCompile(`&ContainerMetadata\{Name:([^,]*),Attempt:0,}`).ReplaceAllString(text, `name:\"$1\"`)
+	text = strings.ReplaceAll(text, " attempt:0", "")
+	if !strings.Contains(text, `msg="RunPodSandbox for name:\"web-1\"  uid:\"2\"  namespace:\"shop\" returns sandbox id \"aaa\""`) {
+		t.Fatal(text)
+	}
+	return text
+}
+
 func TestCallsWithoutAnAnswer(t *testing.T) {
 	now := time.Date(2026, 11, 30, 10, 5, 0, 0, time.UTC)
-	for name, text := range map[string]string{"LF": containerdLog, "CRLF": strings.ReplaceAll(containerdLog, "\n", "\r\n")} {
+	for name, text := range map[string]string{"LF": containerdLog, "CRLF": strings.ReplaceAll(containerdLog, "\n", "\r\n"),
+		"2.4.2": inProtobuf(t)} {
 		calls, err := readCalls(strings.NewReader(text), pods{}, now)
 		if err != nil {
 			t.Fatal(err)

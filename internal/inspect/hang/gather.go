@@ -63,6 +63,7 @@ func Gather(ctx context.Context, n *node.Node, o Options) (Node, error) {
 			c.Pod = g.known[c.Subject]
 		}
 	}
+	g.dump.inferPod()
 	g.dump.Analyse()
 	return g.dump, nil
 }
@@ -179,4 +180,24 @@ func (g *gathering) run(ctx context.Context) {
 	running.Wait()
 	slices.SortFunc(g.dump.Probes, func(a, b Probe) int { return strings.Compare(a.Name, b.Name) })
 	slices.Sort(g.dump.Problems)
+}
+
+// inferPod names the pod of a shim that no other source names: while a pod is made, neither containerd nor its log has the ID. If
+// one pod is being made, and one shim has no pod, they belong together.
+func (n *Node) inferPod() {
+	var nameless []*Process
+	for i := range n.Processes {
+		if p := &n.Processes[i]; p.Kind == Shim && p.Pod == "" {
+			nameless = append(nameless, p)
+		}
+	}
+	var made []string
+	for _, c := range n.Calls {
+		if c.Method == "RunPodSandbox" {
+			made = append(made, c.Pod)
+		}
+	}
+	if len(nameless) == 1 && len(made) == 1 {
+		nameless[0].Pod = made[0]
+	}
 }

@@ -31,7 +31,7 @@ func remedyOf(n *Node, root Wait) string {
 		if len(root.Known) > 0 && slices.ContainsFunc(root.Known, func(k Known) bool { return k.ID == "containerd/ttrpc#168" }) {
 			return "`swdt restart containerd`: shims and pods go on meanwhile. The fix needs a newer containerd"
 		}
-		return "look at the shim's part above. If it has none, end the shim with `swdt hcs kill`: its pod ends, and other pods go on"
+		return "look at the shim's own row. If it has none, end the shim with `swdt hcs kill`: its pod ends, and other pods go on"
 	case OnExit:
 		return "wait for the grace period of the pod; then `swdt hcs kill` ends the container"
 	case OnContainerd:
