@@ -3,6 +3,7 @@ package hang_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -90,6 +91,18 @@ func hasKnown(w hang.Wait, id string) bool {
 func TestNothingWaitsInIdleProgramsThatRunForHours(t *testing.T) {
 	if n := opened(t, "idle"); n.Verdict != "nothing waits" || len(n.Waits) > 0 || n.Remedy != "" {
 		t.Errorf("%s: %+v", n.Verdict, n.Waits)
+	}
+}
+
+// Goroutines of a healthy containerd wait for the same things after hours.
+func TestNothingWaitsInRealContainerdAfterHours(t *testing.T) {
+	for _, name := range []string{"healthy-containerd-1.7.12", "healthy-containerd-2.4.2"} {
+		aged := regexp.MustCompile(`(?m)^(goroutine \d+ \[)([^\]]+)`).ReplaceAllString(read(t, name), "${1}${2}, 900 minutes")
+		n := hang.Node{Processes: []hang.Process{process(t, hang.Containerd, aged)}}
+		n.Analyse()
+		if n.Processes[0].Goroutines < 50 || n.Processes[0].Groups[0].Minutes != 900 || len(n.Waits) > 0 || n.Verdict != "nothing waits" {
+			t.Errorf("%s: %d goroutines, %s: %+v", name, n.Processes[0].Goroutines, n.Verdict, n.Waits)
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/shimdiag"
 )
 
-// containerdStacks is a dump of a containerd without work, reduced to functions and states: those of containerd 1.7.12 under Wine.
+// containerdStacks is a dump of containerd 1.7.12 under Wine with a pod that runs, reduced to functions and states.
 //
 //go:embed containerd/stacks.txt
 var containerdStacks string
