@@ -57,10 +57,10 @@ func TestGoroutinesOfContainerd(t *testing.T) {
 	for range 3 {
 		text, err := stacksOf(t.Context(), c, &agentv1.StacksRequest{Pid: pid})
 		if err != nil || !strings.Contains(text, "setupDumpStacks") {
-			t.Fatalf("%v: %q", err, text)
+			t.Fatalf("%v: %.200q", err, text)
 		}
 		if content, found := get(t, m, path); found {
-			t.Errorf("the dump is left: %q", content)
+			t.Errorf("the dump is left: %.200q", content)
 		}
 	}
 	if _, err := stacksOf(t.Context(), c, &agentv1.StacksRequest{Pid: 4}); !is(err, fault.ErrNotExist) {
@@ -163,7 +163,7 @@ func TestAnOrdinaryUserCannotReplaceTheDump(t *testing.T) {
 	})
 	text, err := stacksOf(t.Context(), c, &agentv1.StacksRequest{Pid: pid})
 	if err != nil || !strings.Contains(text, "setupDumpStacks") || tried == 0 {
-		t.Errorf("%v after %d attempts: %q", err, tried, text)
+		t.Errorf("%v after %d attempts: %.200q", err, tried, text)
 	}
 	if _, found := get(t, m, path); found {
 		t.Error("it is left")

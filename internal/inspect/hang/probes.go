@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -139,19 +141,20 @@ func (g *gathering) readLog(ctx context.Context) {
 		g.problem("containerd's log is not known, so calls have no pod: %v", err)
 		return
 	}
-	for _, file := range found {
-		if !file.Exists || file.Rotated {
-			continue
-		}
-		text, err := g.end(ctx, file)
-		if err != nil {
-			g.problem("containerd's log cannot be read, so calls have no pod: %v", err)
-			return
-		}
-		g.readCallsIn(text)
+	found = slices.DeleteFunc(found, func(f logs.Found) bool {
+		return !f.Exists || f.Rotated || strings.HasSuffix(strings.ToLower(f.Path), `\panic.log`)
+	})
+	if len(found) == 0 {
+		g.problem("containerd has no log in a file, so calls have no pod")
 		return
 	}
-	g.problem("containerd has no log in a file, so calls have no pod")
+	newest := slices.MaxFunc(found, func(a, b logs.Found) int { return a.Modified.Compare(b.Modified) })
+	text, err := g.end(ctx, newest)
+	if err != nil {
+		g.problem("containerd's log cannot be read, so calls have no pod: %v", err)
+		return
+	}
+	g.readCallsIn(text)
 }
 
 // end returns the end of a log.
