@@ -35,8 +35,8 @@ type Network interface {
 	Listeners(ctx context.Context) ([]Listener, error)
 }
 
-// PipeServer returns the PID of the process that serves the other end of a connection that DialPipe returned. If the machine
-// cannot tell, the error is fault.ErrNotSupported.
+// PipeServer returns the PID of the process that serves the other end of a connection that DialPipe returned. If that
+// is unknown, the error is fault.ErrNotSupported.
 func PipeServer(conn net.Conn) (pid uint32, err error) {
 	served, ok := conn.(interface{ ServerPID() (uint32, error) })
 	if !ok {

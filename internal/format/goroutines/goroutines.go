@@ -47,7 +47,7 @@ type Dump struct {
 // header is the first line of a goroutine. A crash adds gp=, m= and mp=; profiler labels may follow the state.
 var header = regexp.MustCompile(`^goroutine (\d{1,19})(?: gp=\S+)?(?: m=\S+)?(?: mp=\S+)? \[([^\]]{1,200})\].{0,1000}:$`)
 
-// Parse reads a dump. Text that belongs to no goroutine is skipped, so a dump may stand in a log. The error is that of r.
+// Parse reads a dump. Text that belongs to no goroutine is skipped, so a dump may be a part of a log. The error is that of r.
 func Parse(r io.Reader) (Dump, error) {
 	text, err := io.ReadAll(io.LimitReader(r, MostBytes+1))
 	p := parser{names: map[string]string{}}

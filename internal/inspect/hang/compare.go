@@ -13,13 +13,13 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
-// Comparison is what moved between two dumps, the result of `swdt diag dump show FILE OTHER`.
+// Comparison has the changes between two dumps. It is the result of `swdt diag dump show FILE OTHER`.
 type Comparison struct {
 	Seconds float64      `json:"seconds"` // between the two dumps; 0: unknown
 	Nodes   []Difference `json:"nodes"`
 }
 
-// Difference is what moved on one node.
+// Difference has the changes on one node.
 type Difference struct {
 	Name string `json:"name"`
 	// Stuck are the waits of both dumps whose goroutines are the same ones: they did not move.

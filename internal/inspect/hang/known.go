@@ -25,7 +25,7 @@ type defect struct {
 // defects returns all published defects that a dump can show. The versions are those of the projects' releases.
 func defects() []defect {
 	return []defect{
-		{id: "kubernetes/kubernetes#75299", text: "HCS does not return the properties of a compute system; the runtime behind it stands still",
+		{id: "kubernetes/kubernetes#75299", text: "HCS does not return the properties of a compute system; the runtime waits for it",
 			fixed: "none is known: Windows Server 2019, closed without a fix",
 			form: func(_ *Process, w Wait, _ goroutines.Group) bool {
 				return on(w, OnHCS, "get compute system properties")

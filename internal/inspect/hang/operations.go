@@ -7,7 +7,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/format/goroutines"
 )
 
-// operation is what a goroutine does, as its functions show.
+// operation names the work of a goroutine, by its functions.
 type operation struct {
 	text     string
 	on       Target

@@ -79,7 +79,7 @@ func (network) DialPipe(ctx context.Context, path string) (net.Conn, error) {
 // pipeClient is this end of a named pipe.
 type pipeClient struct{ net.Conn }
 
-// ServerPID returns the process that made the pipe's other end, by the pipe itself: a name says nothing about it.
+// ServerPID returns the process that made the pipe's other end, as the pipe reports it: any process can use a name.
 func (c pipeClient) ServerPID() (pid uint32, err error) {
 	const what = "find the process that serves a pipe"
 	file, ok := c.Conn.(interface{ Fd() uintptr })
