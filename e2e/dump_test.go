@@ -9,22 +9,21 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/swdt-dev/swdt/internal/testing/cases"
 )
 
 // dumpReport has the promised fields of `swdt diag dump -o json` that these tests read.
 type dumpReport struct {
 	Nodes []struct {
-		Verdict string `json:"verdict"`
-		Waits   []struct {
-			Process, Operation, On, Method, ID string
-			Minutes, Count                     int
-			Pods                               []string
-		} `json:"waits"`
+		Verdict   string                         `json:"verdict"`
+		Waits     []waitRow                      `json:"waits"`
 		Calls     []struct{ Method, Pod string } `json:"calls"`
 		Processes []struct {
 			Kind, Version, Source, Error, ID, Pod string
@@ -33,6 +32,12 @@ type dumpReport struct {
 		} `json:"processes"`
 		Problems []string `json:"problems"`
 	} `json:"nodes"`
+}
+
+type waitRow struct {
+	Process, Operation, On, Method, ID string
+	Minutes, Count                     int
+	Pods                               []string
 }
 
 // dump makes a dump of the node. The exit code says whether something waits.
@@ -46,19 +51,37 @@ func (n podNode) dump(t *testing.T) (dumpReport, result) {
 	return report, r
 }
 
-// TestDumpOfRealContainerd reads the goroutines of real containerds by their event, on a healthy node and with a shim that never
-// answers. Nothing is left: no file, and no more handles than before.
+// plantedHang is an operation of a real containerd that never returns, and what a dump must say about it.
+type plantedHang struct {
+	version, fault, operation, method string
+	hang                              func(n podNode, t *testing.T, ctx context.Context, p pod)
+	root                              func(n podNode, t *testing.T, waits []waitRow) // nil: containerd's own wait is the root
+}
+
+func plantedHangs() []plantedHang {
+	return []plantedHang{
+		{"1.7.12", "hung-kill", "shim: kill", "StopPodSandbox", podNode.stop, podNode.expectHCS},
+		{"2.4.2", "hung-create", "shim: create", "RunPodSandbox", podNode.runStuck, podNode.expectSilentShim},
+		{"1.7.12", "hung-start", "shim: start", "RunPodSandbox", podNode.runStuck, nil},
+		{"1.7.12", "hung-network", "run the CNI plugin (ADD)", "RunPodSandbox", podNode.runStuckWithNetwork, nil},
+		{"2.4.2", "hung-network", "run the CNI plugin (ADD)", "RunPodSandbox", podNode.runStuckWithNetwork, nil},
+		{"1.7.12", "hung-prepare", "snapshotter: prepare", "RunPodSandbox", podNode.runStuck, nil},
+		{"1.6.27", "hung-create", "shim: create", "RunPodSandbox", podNode.runStuck, nil},
+	}
+}
+
+// TestDumpOfRealContainerd reads the goroutines of real containerds by their event, on a healthy node and with an operation that
+// never returns. Nothing is left: no file, and no more handles than before.
 func TestDumpOfRealContainerd(t *testing.T) {
-	for _, version := range []string{"1.7.12", "2.4.2"} {
-		t.Run(version, func(t *testing.T) {
-			n := newPodNode(t, version)
+	for _, h := range cases.Of(t, plantedHangs(), 2) {
+		t.Run(h.version+"/"+h.fault, func(t *testing.T) {
+			n := newPodNode(t, h.version)
 			p := n.runPod(t, "web", true, "--cores", "0")
-			n.expectNothingWaits(t, version)
-			if version == "1.7.12" {
-				n.hangKill(t, p)
-				return
-			}
-			n.hangCreate(t)
+			n.expectNothingWaits(t, h.version)
+			n.plant(t, h.fault, "")
+			n.inBackground(t, func(ctx context.Context) { h.hang(n, t, ctx, p) })
+			n.expectWait(t, h)
+			n.expectNoStacks(t)
 		})
 	}
 }
@@ -113,77 +136,79 @@ func (n podNode) expectNoStacks(t *testing.T) {
 	}
 }
 
-// hangKill has a shim never return from Kill: the dump names the call, the operation and the pod. The shim's own goroutines are
-// canned, with the functions of hcsshim.
-func (n podNode) hangKill(t *testing.T, p pod) {
-	t.Helper()
-	n.plant(t, "hung-kill", "")
+// stop stops a pod. The shim's own goroutines are canned, with the functions of hcsshim.
+func (n podNode) stop(t *testing.T, ctx context.Context, p pod) {
 	n.plant(t, "canned", `goroutine 800 [select, 4 minutes]:
 github.com/Microsoft/hcsshim/internal/vmcompute.execute(...)
 github.com/Microsoft/hcsshim/internal/vmcompute.HcsTerminateComputeSystem(...)
 main.(*service).killInternal(...)
 `)
-	n.inBackground(t, func(ctx context.Context) {
-		_, _ = n.runtime.StopPodSandbox(ctx, &runtimev1.StopPodSandboxRequest{PodSandboxId: p.sandbox})
-	})
-	n.expectWait(t, func(w waitRow) bool {
-		return w.Process == "containerd" && w.Operation == "shim: kill" && w.Method == "StopPodSandbox"
-	})
-	report, _ := n.dump(t)
-	if w := report.Nodes[0].Waits[0]; w.Process != "shim" || w.On != "HCS" || w.Operation != "HCS: terminate compute system" ||
+	_, _ = n.runtime.StopPodSandbox(ctx, &runtimev1.StopPodSandboxRequest{PodSandboxId: p.sandbox})
+}
+
+func (n podNode) expectHCS(t *testing.T, waits []waitRow) {
+	t.Helper()
+	if w := waits[0]; w.Process != "shim" || w.On != "HCS" || w.Operation != "HCS: terminate compute system" ||
 		fmt.Sprint(w.Pods) != "[default/web]" {
 		t.Errorf("the root is %+v", w)
 	}
-	n.expectNoStacks(t)
 }
 
-// hangCreate has a new pod's shim never return from Create, and never answer the question for its goroutines.
-func (n podNode) hangCreate(t *testing.T) {
-	t.Helper()
-	n.plant(t, "hung-create", "")
+// runStuck runs a pod that never starts, and whose shim does not answer the question for its goroutines.
+func (n podNode) runStuck(t *testing.T, ctx context.Context, _ pod) {
 	n.plant(t, "silent", "")
-	n.inBackground(t, func(ctx context.Context) {
-		_, _ = n.runtime.RunPodSandbox(ctx, &runtimev1.RunPodSandboxRequest{Config: &runtimev1.PodSandboxConfig{
-			Metadata: &runtimev1.PodSandboxMetadata{Name: "stuck", Uid: "stuck", Namespace: "default"},
-			Windows: &runtimev1.WindowsPodSandboxConfig{
-				SecurityContext: &runtimev1.WindowsSandboxSecurityContext{HostProcess: true}},
-		}})
-	})
-	n.expectWait(t, func(w waitRow) bool {
-		return w.Process == "containerd" && w.Operation == "shim: create" && w.Method == "RunPodSandbox"
-	})
-	report, _ := n.dump(t)
-	silent := false
-	for _, w := range report.Nodes[0].Waits {
-		silent = silent || w.Process == "shim" && strings.Contains(w.Operation, "does not answer") && fmt.Sprint(w.Pods) == "[default/stuck]"
-	}
-	if !silent {
-		t.Errorf("the shim of the new pod is not silent: %+v", report.Nodes[0].Waits)
-	}
-	n.expectNoStacks(t)
+	n.runStuckPod(ctx, true)
 }
 
-type waitRow struct {
-	Process, Operation, Method string
-	Pods                       []string
+func (n podNode) runStuckWithNetwork(_ *testing.T, ctx context.Context, _ pod) {
+	n.runStuckPod(ctx, false)
 }
 
-// expectWait makes dumps until one of them has a wait, with the pod that the log names.
-func (n podNode) expectWait(t *testing.T, wanted func(waitRow) bool) {
+func (n podNode) runStuckPod(ctx context.Context, hostProcess bool) {
+	_, _ = n.runtime.RunPodSandbox(ctx, &runtimev1.RunPodSandboxRequest{Config: &runtimev1.PodSandboxConfig{
+		Metadata: &runtimev1.PodSandboxMetadata{Name: "stuck", Uid: "stuck", Namespace: "default"},
+		Windows: &runtimev1.WindowsPodSandboxConfig{
+			SecurityContext: &runtimev1.WindowsSandboxSecurityContext{HostProcess: hostProcess}},
+	}})
+}
+
+func (n podNode) expectSilentShim(t *testing.T, waits []waitRow) {
 	t.Helper()
-	within(t, 2*time.Minute, "the dump names the operation", func() error {
-		report, r := n.dump(t)
-		for _, w := range report.Nodes[0].Waits {
-			row := waitRow{w.Process, w.Operation, w.Method, w.Pods}
-			if wanted(row) {
-				if len(row.Pods) != 1 || !strings.HasPrefix(row.Pods[0], "default/") || r.code != exitFinding {
-					t.Errorf("%+v, exit code %d", row, r.code)
-				}
-				t.Logf("%s", swdt(t, "diag", "dump", "-c", n.config).stdout)
-				return nil
-			}
+	for _, w := range waits {
+		if w.Process == "shim" && strings.Contains(w.Operation, "does not answer") && fmt.Sprint(w.Pods) == "[default/stuck]" {
+			return
 		}
-		return errors.New(r.stdout[:min(len(r.stdout), 500)])
+	}
+	t.Errorf("the shim of the new pod is not silent: %+v", waits)
+}
+
+// expectWait makes dumps until one of them has the wait, with the pod that the log names. A second dump shows that it did not move.
+func (n podNode) expectWait(t *testing.T, h plantedHang) {
+	t.Helper()
+	within(t, 2*time.Minute, "the dump names "+h.operation, func() error {
+		report, r := n.dump(t)
+		waits := report.Nodes[0].Waits
+		i := slices.IndexFunc(waits, func(w waitRow) bool {
+			return w.Process == "containerd" && w.Operation == h.operation && w.Method == h.method
+		})
+		if i < 0 {
+			return errors.New(report.Nodes[0].Verdict)
+		}
+		if len(waits[i].Pods) != 1 || !strings.HasPrefix(waits[i].Pods[0], "default/") || r.code != exitFinding {
+			t.Errorf("%+v, exit code %d", waits[i], r.code)
+		}
+		if h.root != nil {
+			h.root(n, t, waits)
+		}
+		before, after := textFile(t, r.stdout), filepath.Join(t.TempDir(), "after.json")
+		if err := os.WriteFile(after, []byte(swdt(t, "diag", "dump", "-c", n.config, "-o", "json").stdout), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if moved := swdt(t, "diag", "dump", "show", before, after); moved.code != exitFinding || !strings.Contains(moved.stdout, "did not move") {
+			t.Errorf("what moved: %v", moved)
+		}
+		t.Logf("%s", swdt(t, "diag", "dump", "show", after).stdout)
+		return nil
 	})
 }
 
