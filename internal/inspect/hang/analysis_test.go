@@ -38,6 +38,7 @@ func TestDumpsOfPublicThreadsAreNamed(t *testing.T) {
 		"windows-containers-469": {hang.Shim, "HCS: terminate compute system", "Delete", hang.OnHCS, 4,
 			"microsoft/Windows-Containers#469"},
 		"containerd-fd29ff107": {hang.Containerd, "shim: connect", "", hang.OnShim, 9, "containerd/containerd@fd29ff107"},
+		"real-cni-add":         {hang.Containerd, "run the CNI plugin (ADD)", "RunPodSandbox", hang.OnCNI, 1, ""},
 		"containerd-3572":      {hang.Containerd, "shim: kill", "StopPodSandbox", hang.OnShim, 267, ""},
 	} {
 		n := opened(t, name)

@@ -47,6 +47,8 @@ func forms() []form {
 		{of(`runtime/v2\.\(\*binary\)\.(Start|Delete)$`), "run the shim's program: %s", OnShim, 1, Containerd},
 		// containernetworking/cni/pkg/invoke/raw_exec.go
 		{of(`cni/pkg/invoke\.\(\*RawExec\)\.(ExecPlugin)$`), "run the CNI plugin (%s)", OnCNI, 1, Containerd},
+		// containerd/go-cni/cni.go: the call waits for goroutines that run the plugins
+		{of(`go-cni\.\(\*libcni\)\.(attachNetworks|Setup\w*|Remove|Check)$`), "run the CNI plugin (%s)", OnCNI, 1, Containerd},
 		// containerd/snapshots/{windows,proxy}, plugins/snapshots/windows, core/snapshots/proxy
 		{of(`/snapshots/\w+\.\(\*\w*[sS]napshotter\)\.([A-Z]\w*)$`), "snapshotter: %s", OnSnapshotter, 2, Containerd},
 		// containerd/remotes/docker, core/remotes/docker
@@ -112,7 +114,11 @@ func (r recogniser) operation(kind Kind, g goroutines.Group) (op operation, meth
 				continue
 			}
 			if m := form.function.FindStringSubmatch(f); m != nil {
-				op = operation{strings.ReplaceAll(form.text, "%s", words(m[1], g.Frames)), form.on, form.after, f}
+				name := words(m[1])
+				if form.on == OnCNI {
+					name = commandOf(m[1], g.Frames)
+				}
+				op = operation{strings.ReplaceAll(form.text, "%s", name), form.on, form.after, f}
 				if op.on == OnShim && isLock(g) {
 					op.text += ", behind a lock"
 				}
@@ -148,17 +154,27 @@ func methodOf(kind Kind, frames []string) string {
 	return ""
 }
 
-// words returns the name of a function of Windows or of a request in words: "terminate compute system" for
-// TerminateComputeSystem. That of a CNI plugin is its command.
-func words(name string, frames []string) string {
-	if name == "ExecPlugin" {
-		for _, f := range frames {
-			if m := ofPlugin.FindStringSubmatch(f); m != nil {
-				return strings.ToUpper(m[1])
-			}
-		}
-		return "command unknown"
+// commandOf returns the command of a CNI plugin that a goroutine runs, such as ADD.
+func commandOf(function string, frames []string) string {
+	switch function {
+	case "attachNetworks", "Setup", "SetupSerially":
+		return "ADD"
+	case "Remove":
+		return "DEL"
+	case "Check":
+		return "CHECK"
 	}
+	for _, f := range frames {
+		if m := ofPlugin.FindStringSubmatch(f); m != nil {
+			return strings.ToUpper(m[1])
+		}
+	}
+	return "command unknown"
+}
+
+// words returns the name of a function of Windows or of a request in words: "terminate compute system" for
+// TerminateComputeSystem.
+func words(name string) string {
 	var out strings.Builder
 	for i, c := range name {
 		if c >= 'A' && c <= 'Z' && i > 0 && (name[i-1] < 'A' || name[i-1] > 'Z') {
