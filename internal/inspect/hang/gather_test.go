@@ -36,7 +36,7 @@ func options() hang.Options {
 func TestDumpsLeaveNothing(t *testing.T) {
 	n := nodetest.Start(t, "win-1", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
 	before := n.Machine.ProcessNames()
-	for range 20 {
+	for range 8 {
 		dump, err := hang.Gather(t.Context(), n.Node, options())
 		if err != nil {
 			t.Fatal(err)
