@@ -164,6 +164,20 @@ func TestAYoungGoroutineCountsIfItsCallIsOld(t *testing.T) {
 	}
 }
 
+// The layers of Windows take minutes to unpack, so this counts as a hang after ten.
+func TestAnImageIsUnpackedForMinutes(t *testing.T) {
+	for minutes, waits := range map[string]int{"9": 0, "10": 1} {
+		for _, caller := range []string{"github.com/containerd/containerd/pkg/unpack.(*Unpacker).unpack",
+			"github.com/containerd/containerd/pkg/cri/instrument.(*instrumentedService).PullImage"} {
+			n := hang.Node{Processes: []hang.Process{process(t, hang.Containerd, "goroutine 4 [syscall, "+minutes+" minutes]:\n"+
+				"github.com/Microsoft/hcsshim/internal/wclayer.importLayer(...)\n"+caller+"(...)\n")}}
+			if n.Analyse(); len(n.Waits) != waits {
+				t.Errorf("%s, %s minutes: %+v", caller, minutes, n.Waits)
+			}
+		}
+	}
+}
+
 func process(t *testing.T, kind hang.Kind, text string) hang.Process {
 	t.Helper()
 	dump, err := goroutines.Parse(strings.NewReader(text))

@@ -35,7 +35,7 @@ func forms() []form {
 		{of(`(?i:hcsshim)/hcn\._?hcn([A-Z]\w*)$`), "HNS: %s", OnHNS, 1, ""},
 		{of(`(?i:hcsshim)/internal/hns\._*(hnsCall)\w*$`), "HNS: %s", OnHNS, 1, ""},
 		// hcsshim/internal/wclayer; hcsshim/computestorage is among the first
-		{of(`(?i:hcsshim)/internal/wclayer\._?([A-Za-z]+(?:Layer|Vhd|Disk|Sandbox|File)\w*)$`), "storage: %s", OnStorage, 2, ""},
+		{of(`(?i:hcsshim)/internal/wclayer\._?([A-Za-z]+(?:Layer|Vhd|Disk|Sandbox|File)\w*)$`), "storage: %s", OnStorage, 1, ""},
 		// hcsshim/internal/cmd/io_npipe.go: it dials the pipe of a container's output again, for ever
 		{of(`\(\*(nPipeRetryWriter)\)`), "write the output of a container to its pipe (%s)", OnPipe, 1, Shim},
 		// go-winio/pipe.go
@@ -50,7 +50,7 @@ func forms() []form {
 		// containerd/go-cni/cni.go: the call waits for goroutines that run the plugins
 		{of(`go-cni\.\(\*libcni\)\.(attachNetworks|Setup\w*|Remove|Check)$`), "run the CNI plugin (%s)", OnCNI, 1, Containerd},
 		// containerd/snapshots/{windows,proxy}, plugins/snapshots/windows, core/snapshots/proxy
-		{of(`/snapshots/\w+\.\(\*\w*[sS]napshotter\)\.([A-Z]\w*)$`), "snapshotter: %s", OnSnapshotter, 2, Containerd},
+		{of(`/snapshots/\w+\.\(\*\w*[sS]napshotter\)\.([A-Z]\w*)$`), "snapshotter: %s", OnSnapshotter, 1, Containerd},
 		// containerd/remotes/docker, core/remotes/docker
 		{of(`/remotes/docker\.\(?\*?(\w+)`), "pull an image (%s)", OnRegistry, 10, Containerd},
 		// containerd/pkg/cri/server/container_stop.go: the grace period of the pod is part of this wait
@@ -119,6 +119,9 @@ func (r recogniser) operation(kind Kind, g goroutines.Group) (op operation, meth
 					name = commandOf(m[1], g.Frames)
 				}
 				op = operation{strings.ReplaceAll(form.text, "%s", name), form.on, form.after, f}
+				if method == "PullImage" || has(g, "unpack.(*Unpacker)") || has(g, "/diff/windows.") {
+					op.after = slow("PullImage") // the layers of Windows take minutes
+				}
 				if op.on == OnShim && isLock(g) {
 					op.text += ", behind a lock"
 				}
