@@ -41,9 +41,9 @@ type waitRow struct {
 }
 
 // dump makes a dump of the node. The exit code says whether something waits.
-func (n podNode) dump(t *testing.T) (dumpReport, result) {
+func (n podNode) dump(t *testing.T, flags ...string) (dumpReport, result) {
 	t.Helper()
-	r := swdt(t, "diag", "dump", "-c", n.config, "-o", "json")
+	r := swdt(t, append([]string{"diag", "dump", "-c", n.config, "-o", "json"}, flags...)...)
 	var report dumpReport
 	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || len(report.Nodes) != 1 {
 		t.Fatalf("%v: %v", err, r)
