@@ -43,6 +43,22 @@ func TestStuckPod(t *testing.T) {
 		t.Errorf("the pod's address is %q", address)
 	}
 	ok(t, "doctor", "--rule", "cni-binaries", "-c", c.config)
+	c.expectKubeletRead(t)
+}
+
+// expectKubeletRead checks that a dump has the goroutines of the real kubelet, from the API server, and that none of them waits.
+func (c podCluster) expectKubeletRead(t *testing.T) {
+	t.Helper()
+	report, r := c.dump(t, "--kubeconfig", c.cluster.Kubeconfig)
+	for _, p := range report.Nodes[0].Processes {
+		if p.Kind == "kubelet" && (p.Source != "pprof" || p.Error != "" || p.Goroutines < 50) {
+			t.Errorf("kubelet: %+v", p)
+		}
+	}
+	if report.Nodes[0].Verdict != "nothing waits" || !strings.Contains(r.stdout, `"kind": "kubelet"`) {
+		t.Errorf("%s: %+v", report.Nodes[0].Verdict, report.Nodes[0].Waits)
+	}
+	t.Logf("%s", swdt(t, "diag", "dump", "-c", c.config, "--kubeconfig", c.cluster.Kubeconfig).stdout)
 }
 
 // ordinaryDeployment has a pod that does not share the node's network.

@@ -119,6 +119,16 @@ func (s *cleanStream) SendMsg(m any) error {
 		if m.Data = s.next(&s.data, m.GetData()); len(m.GetData()) == 0 {
 			return nil // all bytes are held back until more arrive; an empty message would have no meaning
 		}
+	case *agentv1.StacksReply:
+		s.last = func(data []byte) any { return &agentv1.StacksReply{Data: data} }
+		if m.GetCut() { // all bytes must be sent before it
+			if err := s.end(); err != nil {
+				return err
+			}
+		}
+		if m.Data = s.next(&s.data, m.GetData()); len(m.GetData()) == 0 && !m.GetCut() {
+			return nil
+		}
 	case *agentv1.TailReply:
 		s.last = func(data []byte) any { return &agentv1.TailReply{Data: data} }
 		if m.GetEvent() != agentv1.TailEvent_TAIL_EVENT_NONE { // all bytes must be sent before the event

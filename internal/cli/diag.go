@@ -37,7 +37,7 @@ the node's objects of the cluster: Node, pods, events, RuntimeClasses.
   --profile network   also its whole network, the logs of pods, the findings of
                       swdt doctor
   --profile full      also the logs of Windows, packages, drivers; more of each
-                      log
+                      log; for what its programs wait (diag dump)
 
 Private keys, tokens, passwords, connection strings and matches of --redact are
 replaced by REDACTED on the node, before they leave it (in names of files,
@@ -72,7 +72,7 @@ At most %d nodes are asked at a time, whatever --parallel is, to bound memory.`,
 	must(cmd.MarkFlagFilename("out", "tar.gz"))
 	must(cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(diag.Profiles(),
 		cobra.ShellCompDirectiveNoFileComp)))
-	addInOrder(cmd, a.diagShowCommand())
+	addInOrder(cmd, a.diagShowCommand(), a.diagDumpCommand())
 	return cmd
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/comparison"
 	"github.com/swdt-dev/swdt/internal/inspect/diag"
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
+	"github.com/swdt-dev/swdt/internal/inspect/hang"
 	"github.com/swdt-dev/swdt/internal/inspect/hcs"
 	"github.com/swdt-dev/swdt/internal/inspect/hns"
 	"github.com/swdt-dev/swdt/internal/inspect/imagecheck"
@@ -165,6 +166,8 @@ func outputs() map[string]output {
 			modes: []mode{{flags: "--list-rules", document: doctor.RuleList{}}}},
 		"doctor compare": {document: comparison.Report{}, wide: true},
 		"diag":           {document: diag.Report{}},
+		"diag dump":      {document: hang.Report{}},
+		"diag dump show": {document: hang.Report{}, modes: []mode{{flags: "FILE OTHER", document: hang.Comparison{}}}},
 		"diag show": {document: diag.Manifest{}, modes: []mode{
 			{flags: "BUNDLE NODE", document: diag.NodeReport{}},
 			{flags: "BUNDLE NODE TABLE", document: diag.TableReport{}},

@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -35,6 +36,10 @@ func TestKubeletErrorsAreDistinct(t *testing.T) {
 			_, err := c.KubeletConfigz(t.Context(), node)
 			return err
 		},
+		"goroutines": func(node string) error {
+			_, err := c.KubeletGoroutines(t.Context(), node)
+			return err
+		},
 		"statistics": func(node string) error {
 			_, err := c.StatsSummary(t.Context(), node)
 			return err
@@ -52,5 +57,23 @@ func TestKubeletErrorsAreDistinct(t *testing.T) {
 				t.Errorf("a node that has no address: %v", err)
 			}
 		})
+	}
+}
+
+// The path is that of kubelet's server: pkg/kubelet/server/server.go of Kubernetes 1.36, InstallProfilingHandler.
+func TestKubeletGoroutines(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/v1/nodes/win-1/proxy/debug/pprof/goroutine" || r.URL.RawQuery != "debug=2" {
+			t.Errorf("asked for %s", r.URL)
+		}
+		_, _ = w.Write([]byte("goroutine 1 [running]:\n"))
+	})
+	body, err := c.KubeletGoroutines(t.Context(), "win-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	if text, err := io.ReadAll(body); err != nil || string(text) != "goroutine 1 [running]:\n" {
+		t.Errorf("%q, %v", text, err)
 	}
 }

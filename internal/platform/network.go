@@ -2,9 +2,12 @@ package platform
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
 	"time"
+
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 // Network examines the network from the machine.
@@ -13,7 +16,7 @@ type Network interface {
 	// status code and at most the first MiB of the body.
 	HTTPGet(ctx context.Context, url string) (status int, body []byte, err error)
 	// DialPipe connects to a named pipe such as \\.\pipe\containerd-containerd.
-	// If no process serves the pipe, the error is fault.ErrNotExist.
+	// If no process serves the pipe, the error is fault.ErrNotExist. PipeServer returns the process that serves it.
 	DialPipe(ctx context.Context, path string) (net.Conn, error)
 	// Connect connects by TCP to a port of the machine itself: to a loopback address, or to an
 	// address of one of its network interfaces. For any other address the error is
@@ -30,6 +33,16 @@ type Network interface {
 	// Listeners returns every TCP port on which a process listens, sorted by port. If the machine
 	// cannot list these ports, the error is fault.ErrNotSupported.
 	Listeners(ctx context.Context) ([]Listener, error)
+}
+
+// PipeServer returns the PID of the process that serves the other end of a connection that DialPipe returned. If that
+// is unknown, the error is fault.ErrNotSupported.
+func PipeServer(conn net.Conn) (pid uint32, err error) {
+	served, ok := conn.(interface{ ServerPID() (uint32, error) })
+	if !ok {
+		return 0, fmt.Errorf("find the process that serves a pipe: %w", fault.ErrNotSupported)
+	}
+	return served.ServerPID()
 }
 
 // Connection is a TCP connection. Its directions end separately: after CloseWrite the peer reads the

@@ -82,6 +82,9 @@ type Processes interface {
 	// was started, unless the program itself has changed it since. If no process has this PID, the error is
 	// fault.ErrNotExist.
 	Environment(ctx context.Context, pid uint32) ([]string, error)
+	// Signal sets a named event of another program, such as Global\stackdump-1234. If there is no event of this name, the
+	// error is fault.ErrNotExist. It makes none.
+	Signal(event string) error
 	// Run runs a command to its end and returns its exit code, zero or not. err is set only if the
 	// command could not be started (fault.ErrNotExist if the program does not exist) or the wait
 	// for its end failed. The command and all its children end when ctx ends or the agent's process

@@ -4172,6 +4172,108 @@ func (x *ChangeRootsReply) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+type StacksRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pid           uint32                 `protobuf:"varint,1,opt,name=pid,proto3" json:"pid,omitempty"`
+	Namespace     string                 `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"` // of containerd, such as k8s.io; with an ID only
+	Id            string                 `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`               // of the pod sandbox or container that the shim serves
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StacksRequest) Reset() {
+	*x = StacksRequest{}
+	mi := &file_agent_proto_msgTypes[73]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StacksRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StacksRequest) ProtoMessage() {}
+
+func (x *StacksRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[73]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *StacksRequest) GetPid() uint32 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *StacksRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *StacksRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+type StacksReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	Cut           bool                   `protobuf:"varint,2,opt,name=cut,proto3" json:"cut,omitempty"` // in the last reply: there is more, which is not sent
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StacksReply) Reset() {
+	*x = StacksReply{}
+	mi := &file_agent_proto_msgTypes[74]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StacksReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StacksReply) ProtoMessage() {}
+
+func (x *StacksReply) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[74]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *StacksReply) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *StacksReply) GetCut() bool {
+	if x != nil {
+		return x.Cut
+	}
+	return false
+}
+
 type Process struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Pid           uint32                 `protobuf:"varint,1,opt,name=pid,proto3" json:"pid,omitempty"`
@@ -4191,7 +4293,7 @@ type Process struct {
 
 func (x *Process) Reset() {
 	*x = Process{}
-	mi := &file_agent_proto_msgTypes[73]
+	mi := &file_agent_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4203,7 +4305,7 @@ func (x *Process) String() string {
 func (*Process) ProtoMessage() {}
 
 func (x *Process) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[73]
+	mi := &file_agent_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4299,7 +4401,7 @@ type ListProcessesRequest struct {
 
 func (x *ListProcessesRequest) Reset() {
 	*x = ListProcessesRequest{}
-	mi := &file_agent_proto_msgTypes[74]
+	mi := &file_agent_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4311,7 +4413,7 @@ func (x *ListProcessesRequest) String() string {
 func (*ListProcessesRequest) ProtoMessage() {}
 
 func (x *ListProcessesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[74]
+	mi := &file_agent_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4332,7 +4434,7 @@ type ListProcessesReply struct {
 
 func (x *ListProcessesReply) Reset() {
 	*x = ListProcessesReply{}
-	mi := &file_agent_proto_msgTypes[75]
+	mi := &file_agent_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4344,7 +4446,7 @@ func (x *ListProcessesReply) String() string {
 func (*ListProcessesReply) ProtoMessage() {}
 
 func (x *ListProcessesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[75]
+	mi := &file_agent_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4379,7 +4481,7 @@ type ProcessEnvironmentRequest struct {
 
 func (x *ProcessEnvironmentRequest) Reset() {
 	*x = ProcessEnvironmentRequest{}
-	mi := &file_agent_proto_msgTypes[76]
+	mi := &file_agent_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4391,7 +4493,7 @@ func (x *ProcessEnvironmentRequest) String() string {
 func (*ProcessEnvironmentRequest) ProtoMessage() {}
 
 func (x *ProcessEnvironmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[76]
+	mi := &file_agent_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4425,7 +4527,7 @@ type ProcessEnvironmentReply struct {
 
 func (x *ProcessEnvironmentReply) Reset() {
 	*x = ProcessEnvironmentReply{}
-	mi := &file_agent_proto_msgTypes[77]
+	mi := &file_agent_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4437,7 +4539,7 @@ func (x *ProcessEnvironmentReply) String() string {
 func (*ProcessEnvironmentReply) ProtoMessage() {}
 
 func (x *ProcessEnvironmentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[77]
+	mi := &file_agent_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4464,7 +4566,7 @@ type KillProcessRequest struct {
 
 func (x *KillProcessRequest) Reset() {
 	*x = KillProcessRequest{}
-	mi := &file_agent_proto_msgTypes[78]
+	mi := &file_agent_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4476,7 +4578,7 @@ func (x *KillProcessRequest) String() string {
 func (*KillProcessRequest) ProtoMessage() {}
 
 func (x *KillProcessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[78]
+	mi := &file_agent_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4502,7 +4604,7 @@ type KillProcessReply struct {
 
 func (x *KillProcessReply) Reset() {
 	*x = KillProcessReply{}
-	mi := &file_agent_proto_msgTypes[79]
+	mi := &file_agent_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4514,7 +4616,7 @@ func (x *KillProcessReply) String() string {
 func (*KillProcessReply) ProtoMessage() {}
 
 func (x *KillProcessReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[79]
+	mi := &file_agent_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4537,7 +4639,7 @@ type RunRequest struct {
 
 func (x *RunRequest) Reset() {
 	*x = RunRequest{}
-	mi := &file_agent_proto_msgTypes[80]
+	mi := &file_agent_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4549,7 +4651,7 @@ func (x *RunRequest) String() string {
 func (*RunRequest) ProtoMessage() {}
 
 func (x *RunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[80]
+	mi := &file_agent_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4601,7 +4703,7 @@ type RunCommand struct {
 
 func (x *RunCommand) Reset() {
 	*x = RunCommand{}
-	mi := &file_agent_proto_msgTypes[81]
+	mi := &file_agent_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4613,7 +4715,7 @@ func (x *RunCommand) String() string {
 func (*RunCommand) ProtoMessage() {}
 
 func (x *RunCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[81]
+	mi := &file_agent_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4669,7 +4771,7 @@ type TerminalSize struct {
 
 func (x *TerminalSize) Reset() {
 	*x = TerminalSize{}
-	mi := &file_agent_proto_msgTypes[82]
+	mi := &file_agent_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4681,7 +4783,7 @@ func (x *TerminalSize) String() string {
 func (*TerminalSize) ProtoMessage() {}
 
 func (x *TerminalSize) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[82]
+	mi := &file_agent_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4719,7 +4821,7 @@ type RunReply struct {
 
 func (x *RunReply) Reset() {
 	*x = RunReply{}
-	mi := &file_agent_proto_msgTypes[83]
+	mi := &file_agent_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4731,7 +4833,7 @@ func (x *RunReply) String() string {
 func (*RunReply) ProtoMessage() {}
 
 func (x *RunReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[83]
+	mi := &file_agent_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4787,7 +4889,7 @@ type Feature struct {
 
 func (x *Feature) Reset() {
 	*x = Feature{}
-	mi := &file_agent_proto_msgTypes[84]
+	mi := &file_agent_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4799,7 +4901,7 @@ func (x *Feature) String() string {
 func (*Feature) ProtoMessage() {}
 
 func (x *Feature) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[84]
+	mi := &file_agent_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4833,7 +4935,7 @@ type GetFeaturesRequest struct {
 
 func (x *GetFeaturesRequest) Reset() {
 	*x = GetFeaturesRequest{}
-	mi := &file_agent_proto_msgTypes[85]
+	mi := &file_agent_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4845,7 +4947,7 @@ func (x *GetFeaturesRequest) String() string {
 func (*GetFeaturesRequest) ProtoMessage() {}
 
 func (x *GetFeaturesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[85]
+	mi := &file_agent_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4872,7 +4974,7 @@ type FeaturesReply struct {
 
 func (x *FeaturesReply) Reset() {
 	*x = FeaturesReply{}
-	mi := &file_agent_proto_msgTypes[86]
+	mi := &file_agent_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4884,7 +4986,7 @@ func (x *FeaturesReply) String() string {
 func (*FeaturesReply) ProtoMessage() {}
 
 func (x *FeaturesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[86]
+	mi := &file_agent_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4912,7 +5014,7 @@ type SetFeatureRequest struct {
 
 func (x *SetFeatureRequest) Reset() {
 	*x = SetFeatureRequest{}
-	mi := &file_agent_proto_msgTypes[87]
+	mi := &file_agent_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4924,7 +5026,7 @@ func (x *SetFeatureRequest) String() string {
 func (*SetFeatureRequest) ProtoMessage() {}
 
 func (x *SetFeatureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[87]
+	mi := &file_agent_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4958,7 +5060,7 @@ type SetFeatureReply struct {
 
 func (x *SetFeatureReply) Reset() {
 	*x = SetFeatureReply{}
-	mi := &file_agent_proto_msgTypes[88]
+	mi := &file_agent_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4970,7 +5072,7 @@ func (x *SetFeatureReply) String() string {
 func (*SetFeatureReply) ProtoMessage() {}
 
 func (x *SetFeatureReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[88]
+	mi := &file_agent_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5006,7 +5108,7 @@ type FirewallRule struct {
 
 func (x *FirewallRule) Reset() {
 	*x = FirewallRule{}
-	mi := &file_agent_proto_msgTypes[89]
+	mi := &file_agent_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5018,7 +5120,7 @@ func (x *FirewallRule) String() string {
 func (*FirewallRule) ProtoMessage() {}
 
 func (x *FirewallRule) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[89]
+	mi := &file_agent_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5107,7 +5209,7 @@ type ListFirewallRulesRequest struct {
 
 func (x *ListFirewallRulesRequest) Reset() {
 	*x = ListFirewallRulesRequest{}
-	mi := &file_agent_proto_msgTypes[90]
+	mi := &file_agent_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5119,7 +5221,7 @@ func (x *ListFirewallRulesRequest) String() string {
 func (*ListFirewallRulesRequest) ProtoMessage() {}
 
 func (x *ListFirewallRulesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[90]
+	mi := &file_agent_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5139,7 +5241,7 @@ type ListFirewallRulesReply struct {
 
 func (x *ListFirewallRulesReply) Reset() {
 	*x = ListFirewallRulesReply{}
-	mi := &file_agent_proto_msgTypes[91]
+	mi := &file_agent_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5151,7 +5253,7 @@ func (x *ListFirewallRulesReply) String() string {
 func (*ListFirewallRulesReply) ProtoMessage() {}
 
 func (x *ListFirewallRulesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[91]
+	mi := &file_agent_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5177,7 +5279,7 @@ type AddFirewallRuleReply struct {
 
 func (x *AddFirewallRuleReply) Reset() {
 	*x = AddFirewallRuleReply{}
-	mi := &file_agent_proto_msgTypes[92]
+	mi := &file_agent_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5189,7 +5291,7 @@ func (x *AddFirewallRuleReply) String() string {
 func (*AddFirewallRuleReply) ProtoMessage() {}
 
 func (x *AddFirewallRuleReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[92]
+	mi := &file_agent_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5209,7 +5311,7 @@ type RemoveFirewallRuleRequest struct {
 
 func (x *RemoveFirewallRuleRequest) Reset() {
 	*x = RemoveFirewallRuleRequest{}
-	mi := &file_agent_proto_msgTypes[93]
+	mi := &file_agent_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5221,7 +5323,7 @@ func (x *RemoveFirewallRuleRequest) String() string {
 func (*RemoveFirewallRuleRequest) ProtoMessage() {}
 
 func (x *RemoveFirewallRuleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[93]
+	mi := &file_agent_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5247,7 +5349,7 @@ type RemoveFirewallRuleReply struct {
 
 func (x *RemoveFirewallRuleReply) Reset() {
 	*x = RemoveFirewallRuleReply{}
-	mi := &file_agent_proto_msgTypes[94]
+	mi := &file_agent_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5259,7 +5361,7 @@ func (x *RemoveFirewallRuleReply) String() string {
 func (*RemoveFirewallRuleReply) ProtoMessage() {}
 
 func (x *RemoveFirewallRuleReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[94]
+	mi := &file_agent_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5280,7 +5382,7 @@ type EnableFirewallGroupRequest struct {
 
 func (x *EnableFirewallGroupRequest) Reset() {
 	*x = EnableFirewallGroupRequest{}
-	mi := &file_agent_proto_msgTypes[95]
+	mi := &file_agent_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5292,7 +5394,7 @@ func (x *EnableFirewallGroupRequest) String() string {
 func (*EnableFirewallGroupRequest) ProtoMessage() {}
 
 func (x *EnableFirewallGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[95]
+	mi := &file_agent_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5325,7 +5427,7 @@ type EnableFirewallGroupReply struct {
 
 func (x *EnableFirewallGroupReply) Reset() {
 	*x = EnableFirewallGroupReply{}
-	mi := &file_agent_proto_msgTypes[96]
+	mi := &file_agent_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5337,7 +5439,7 @@ func (x *EnableFirewallGroupReply) String() string {
 func (*EnableFirewallGroupReply) ProtoMessage() {}
 
 func (x *EnableFirewallGroupReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[96]
+	mi := &file_agent_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5358,7 +5460,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_agent_proto_msgTypes[97]
+	mi := &file_agent_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5370,7 +5472,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[97]
+	mi := &file_agent_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5408,7 +5510,7 @@ type ReachReply struct {
 
 func (x *ReachReply) Reset() {
 	*x = ReachReply{}
-	mi := &file_agent_proto_msgTypes[98]
+	mi := &file_agent_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5420,7 +5522,7 @@ func (x *ReachReply) String() string {
 func (*ReachReply) ProtoMessage() {}
 
 func (x *ReachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[98]
+	mi := &file_agent_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5475,7 +5577,7 @@ type ResolveRequest struct {
 
 func (x *ResolveRequest) Reset() {
 	*x = ResolveRequest{}
-	mi := &file_agent_proto_msgTypes[99]
+	mi := &file_agent_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5487,7 +5589,7 @@ func (x *ResolveRequest) String() string {
 func (*ResolveRequest) ProtoMessage() {}
 
 func (x *ResolveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[99]
+	mi := &file_agent_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5514,7 +5616,7 @@ type ResolveReply struct {
 
 func (x *ResolveReply) Reset() {
 	*x = ResolveReply{}
-	mi := &file_agent_proto_msgTypes[100]
+	mi := &file_agent_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5526,7 +5628,7 @@ func (x *ResolveReply) String() string {
 func (*ResolveReply) ProtoMessage() {}
 
 func (x *ResolveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[100]
+	mi := &file_agent_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5553,7 +5655,7 @@ type HTTPGetRequest struct {
 
 func (x *HTTPGetRequest) Reset() {
 	*x = HTTPGetRequest{}
-	mi := &file_agent_proto_msgTypes[101]
+	mi := &file_agent_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5565,7 +5667,7 @@ func (x *HTTPGetRequest) String() string {
 func (*HTTPGetRequest) ProtoMessage() {}
 
 func (x *HTTPGetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[101]
+	mi := &file_agent_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5593,7 +5695,7 @@ type HTTPGetReply struct {
 
 func (x *HTTPGetReply) Reset() {
 	*x = HTTPGetReply{}
-	mi := &file_agent_proto_msgTypes[102]
+	mi := &file_agent_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5605,7 +5707,7 @@ func (x *HTTPGetReply) String() string {
 func (*HTTPGetReply) ProtoMessage() {}
 
 func (x *HTTPGetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[102]
+	mi := &file_agent_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5638,7 +5740,7 @@ type ListenersRequest struct {
 
 func (x *ListenersRequest) Reset() {
 	*x = ListenersRequest{}
-	mi := &file_agent_proto_msgTypes[103]
+	mi := &file_agent_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5650,7 +5752,7 @@ func (x *ListenersRequest) String() string {
 func (*ListenersRequest) ProtoMessage() {}
 
 func (x *ListenersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[103]
+	mi := &file_agent_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5670,7 +5772,7 @@ type ListenersReply struct {
 
 func (x *ListenersReply) Reset() {
 	*x = ListenersReply{}
-	mi := &file_agent_proto_msgTypes[104]
+	mi := &file_agent_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5682,7 +5784,7 @@ func (x *ListenersReply) String() string {
 func (*ListenersReply) ProtoMessage() {}
 
 func (x *ListenersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[104]
+	mi := &file_agent_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5713,7 +5815,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_agent_proto_msgTypes[105]
+	mi := &file_agent_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5725,7 +5827,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[105]
+	mi := &file_agent_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5780,7 +5882,7 @@ type CRIVersionRequest struct {
 
 func (x *CRIVersionRequest) Reset() {
 	*x = CRIVersionRequest{}
-	mi := &file_agent_proto_msgTypes[106]
+	mi := &file_agent_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5792,7 +5894,7 @@ func (x *CRIVersionRequest) String() string {
 func (*CRIVersionRequest) ProtoMessage() {}
 
 func (x *CRIVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[106]
+	mi := &file_agent_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5821,7 +5923,7 @@ type CRIVersionReply struct {
 
 func (x *CRIVersionReply) Reset() {
 	*x = CRIVersionReply{}
-	mi := &file_agent_proto_msgTypes[107]
+	mi := &file_agent_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5833,7 +5935,7 @@ func (x *CRIVersionReply) String() string {
 func (*CRIVersionReply) ProtoMessage() {}
 
 func (x *CRIVersionReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[107]
+	mi := &file_agent_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5875,7 +5977,7 @@ type CRIStatusRequest struct {
 
 func (x *CRIStatusRequest) Reset() {
 	*x = CRIStatusRequest{}
-	mi := &file_agent_proto_msgTypes[108]
+	mi := &file_agent_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5887,7 +5989,7 @@ func (x *CRIStatusRequest) String() string {
 func (*CRIStatusRequest) ProtoMessage() {}
 
 func (x *CRIStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[108]
+	mi := &file_agent_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5921,7 +6023,7 @@ type CRIStatusReply struct {
 
 func (x *CRIStatusReply) Reset() {
 	*x = CRIStatusReply{}
-	mi := &file_agent_proto_msgTypes[109]
+	mi := &file_agent_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5933,7 +6035,7 @@ func (x *CRIStatusReply) String() string {
 func (*CRIStatusReply) ProtoMessage() {}
 
 func (x *CRIStatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[109]
+	mi := &file_agent_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5961,7 +6063,7 @@ type PipeRequest struct {
 
 func (x *PipeRequest) Reset() {
 	*x = PipeRequest{}
-	mi := &file_agent_proto_msgTypes[110]
+	mi := &file_agent_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5973,7 +6075,7 @@ func (x *PipeRequest) String() string {
 func (*PipeRequest) ProtoMessage() {}
 
 func (x *PipeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[110]
+	mi := &file_agent_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6007,7 +6109,7 @@ type PipeReply struct {
 
 func (x *PipeReply) Reset() {
 	*x = PipeReply{}
-	mi := &file_agent_proto_msgTypes[111]
+	mi := &file_agent_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6019,7 +6121,7 @@ func (x *PipeReply) String() string {
 func (*PipeReply) ProtoMessage() {}
 
 func (x *PipeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[111]
+	mi := &file_agent_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6047,7 +6149,7 @@ type ConnectRequest struct {
 
 func (x *ConnectRequest) Reset() {
 	*x = ConnectRequest{}
-	mi := &file_agent_proto_msgTypes[112]
+	mi := &file_agent_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6059,7 +6161,7 @@ func (x *ConnectRequest) String() string {
 func (*ConnectRequest) ProtoMessage() {}
 
 func (x *ConnectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[112]
+	mi := &file_agent_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6094,7 +6196,7 @@ type ConnectReply struct {
 
 func (x *ConnectReply) Reset() {
 	*x = ConnectReply{}
-	mi := &file_agent_proto_msgTypes[113]
+	mi := &file_agent_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6106,7 +6208,7 @@ func (x *ConnectReply) String() string {
 func (*ConnectReply) ProtoMessage() {}
 
 func (x *ConnectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[113]
+	mi := &file_agent_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6140,7 +6242,7 @@ type InspectRequest struct {
 
 func (x *InspectRequest) Reset() {
 	*x = InspectRequest{}
-	mi := &file_agent_proto_msgTypes[114]
+	mi := &file_agent_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6152,7 +6254,7 @@ func (x *InspectRequest) String() string {
 func (*InspectRequest) ProtoMessage() {}
 
 func (x *InspectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[114]
+	mi := &file_agent_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6184,7 +6286,7 @@ type InspectComponent struct {
 
 func (x *InspectComponent) Reset() {
 	*x = InspectComponent{}
-	mi := &file_agent_proto_msgTypes[115]
+	mi := &file_agent_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6196,7 +6298,7 @@ func (x *InspectComponent) String() string {
 func (*InspectComponent) ProtoMessage() {}
 
 func (x *InspectComponent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[115]
+	mi := &file_agent_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6246,7 +6348,7 @@ type InspectReply struct {
 
 func (x *InspectReply) Reset() {
 	*x = InspectReply{}
-	mi := &file_agent_proto_msgTypes[116]
+	mi := &file_agent_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6258,7 +6360,7 @@ func (x *InspectReply) String() string {
 func (*InspectReply) ProtoMessage() {}
 
 func (x *InspectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[116]
+	mi := &file_agent_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6318,7 +6420,7 @@ type ComponentState struct {
 
 func (x *ComponentState) Reset() {
 	*x = ComponentState{}
-	mi := &file_agent_proto_msgTypes[117]
+	mi := &file_agent_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6330,7 +6432,7 @@ func (x *ComponentState) String() string {
 func (*ComponentState) ProtoMessage() {}
 
 func (x *ComponentState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[117]
+	mi := &file_agent_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6475,7 +6577,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_agent_proto_msgTypes[118]
+	mi := &file_agent_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6487,7 +6589,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[118]
+	mi := &file_agent_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6554,7 +6656,7 @@ type Transaction struct {
 
 func (x *Transaction) Reset() {
 	*x = Transaction{}
-	mi := &file_agent_proto_msgTypes[119]
+	mi := &file_agent_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6566,7 +6668,7 @@ func (x *Transaction) String() string {
 func (*Transaction) ProtoMessage() {}
 
 func (x *Transaction) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[119]
+	mi := &file_agent_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6629,7 +6731,7 @@ type SwapPlan struct {
 
 func (x *SwapPlan) Reset() {
 	*x = SwapPlan{}
-	mi := &file_agent_proto_msgTypes[120]
+	mi := &file_agent_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6641,7 +6743,7 @@ func (x *SwapPlan) String() string {
 func (*SwapPlan) ProtoMessage() {}
 
 func (x *SwapPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[120]
+	mi := &file_agent_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6691,7 +6793,7 @@ type SwapComponent struct {
 
 func (x *SwapComponent) Reset() {
 	*x = SwapComponent{}
-	mi := &file_agent_proto_msgTypes[121]
+	mi := &file_agent_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6703,7 +6805,7 @@ func (x *SwapComponent) String() string {
 func (*SwapComponent) ProtoMessage() {}
 
 func (x *SwapComponent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[121]
+	mi := &file_agent_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6823,7 +6925,7 @@ type Health struct {
 
 func (x *Health) Reset() {
 	*x = Health{}
-	mi := &file_agent_proto_msgTypes[122]
+	mi := &file_agent_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6835,7 +6937,7 @@ func (x *Health) String() string {
 func (*Health) ProtoMessage() {}
 
 func (x *Health) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[122]
+	mi := &file_agent_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6881,7 +6983,7 @@ type SwapEvent struct {
 
 func (x *SwapEvent) Reset() {
 	*x = SwapEvent{}
-	mi := &file_agent_proto_msgTypes[123]
+	mi := &file_agent_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6893,7 +6995,7 @@ func (x *SwapEvent) String() string {
 func (*SwapEvent) ProtoMessage() {}
 
 func (x *SwapEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[123]
+	mi := &file_agent_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6959,7 +7061,7 @@ type SwapOutcome struct {
 
 func (x *SwapOutcome) Reset() {
 	*x = SwapOutcome{}
-	mi := &file_agent_proto_msgTypes[124]
+	mi := &file_agent_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6971,7 +7073,7 @@ func (x *SwapOutcome) String() string {
 func (*SwapOutcome) ProtoMessage() {}
 
 func (x *SwapOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[124]
+	mi := &file_agent_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7035,7 +7137,7 @@ type ComponentOutcome struct {
 
 func (x *ComponentOutcome) Reset() {
 	*x = ComponentOutcome{}
-	mi := &file_agent_proto_msgTypes[125]
+	mi := &file_agent_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7047,7 +7149,7 @@ func (x *ComponentOutcome) String() string {
 func (*ComponentOutcome) ProtoMessage() {}
 
 func (x *ComponentOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[125]
+	mi := &file_agent_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7122,7 +7224,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_agent_proto_msgTypes[126]
+	mi := &file_agent_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7134,7 +7236,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[126]
+	mi := &file_agent_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7154,7 +7256,7 @@ type AcknowledgeRequest struct {
 
 func (x *AcknowledgeRequest) Reset() {
 	*x = AcknowledgeRequest{}
-	mi := &file_agent_proto_msgTypes[127]
+	mi := &file_agent_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7166,7 +7268,7 @@ func (x *AcknowledgeRequest) String() string {
 func (*AcknowledgeRequest) ProtoMessage() {}
 
 func (x *AcknowledgeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[127]
+	mi := &file_agent_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7193,7 +7295,7 @@ type AcknowledgeReply struct {
 
 func (x *AcknowledgeReply) Reset() {
 	*x = AcknowledgeReply{}
-	mi := &file_agent_proto_msgTypes[128]
+	mi := &file_agent_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7205,7 +7307,7 @@ func (x *AcknowledgeReply) String() string {
 func (*AcknowledgeReply) ProtoMessage() {}
 
 func (x *AcknowledgeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[128]
+	mi := &file_agent_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7231,7 +7333,7 @@ type HistoryRequest struct {
 
 func (x *HistoryRequest) Reset() {
 	*x = HistoryRequest{}
-	mi := &file_agent_proto_msgTypes[129]
+	mi := &file_agent_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7243,7 +7345,7 @@ func (x *HistoryRequest) String() string {
 func (*HistoryRequest) ProtoMessage() {}
 
 func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[129]
+	mi := &file_agent_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7263,7 +7365,7 @@ type HistoryReply struct {
 
 func (x *HistoryReply) Reset() {
 	*x = HistoryReply{}
-	mi := &file_agent_proto_msgTypes[130]
+	mi := &file_agent_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7275,7 +7377,7 @@ func (x *HistoryReply) String() string {
 func (*HistoryReply) ProtoMessage() {}
 
 func (x *HistoryReply) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[130]
+	mi := &file_agent_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7312,7 +7414,7 @@ type PastTransaction struct {
 
 func (x *PastTransaction) Reset() {
 	*x = PastTransaction{}
-	mi := &file_agent_proto_msgTypes[131]
+	mi := &file_agent_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7324,7 +7426,7 @@ func (x *PastTransaction) String() string {
 func (*PastTransaction) ProtoMessage() {}
 
 func (x *PastTransaction) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[131]
+	mi := &file_agent_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7422,7 +7524,7 @@ type PastComponent struct {
 
 func (x *PastComponent) Reset() {
 	*x = PastComponent{}
-	mi := &file_agent_proto_msgTypes[132]
+	mi := &file_agent_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7434,7 +7536,7 @@ func (x *PastComponent) String() string {
 func (*PastComponent) ProtoMessage() {}
 
 func (x *PastComponent) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[132]
+	mi := &file_agent_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7769,7 +7871,14 @@ const file_agent_proto_rawDesc = "" +
 	"\x12ChangeRootsRequest\x12\x10\n" +
 	"\x03add\x18\x01 \x03(\fR\x03add\x12\x16\n" +
 	"\x06remove\x18\x02 \x03(\tR\x06remove\"\x12\n" +
-	"\x10ChangeRootsReply\"\xdb\x02\n" +
+	"\x10ChangeRootsReply\"O\n" +
+	"\rStacksRequest\x12\x10\n" +
+	"\x03pid\x18\x01 \x01(\rR\x03pid\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x0e\n" +
+	"\x02id\x18\x03 \x01(\tR\x02id\"3\n" +
+	"\vStacksReply\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\x12\x10\n" +
+	"\x03cut\x18\x02 \x01(\bR\x03cut\"\xdb\x02\n" +
 	"\aProcess\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\rR\x03pid\x12\x1d\n" +
 	"\n" +
@@ -8149,12 +8258,13 @@ const file_agent_proto_rawDesc = "" +
 	"\bGetHosts\x12\x1e.swdt.agent.v1.GetHostsRequest\x1a\x1c.swdt.agent.v1.GetHostsReply\x12H\n" +
 	"\bSetHosts\x12\x1e.swdt.agent.v1.SetHostsRequest\x1a\x1c.swdt.agent.v1.SetHostsReply\x12K\n" +
 	"\tListRoots\x12\x1f.swdt.agent.v1.ListRootsRequest\x1a\x1d.swdt.agent.v1.ListRootsReply\x12Q\n" +
-	"\vChangeRoots\x12!.swdt.agent.v1.ChangeRootsRequest\x1a\x1f.swdt.agent.v1.ChangeRootsReply2\xc7\x02\n" +
+	"\vChangeRoots\x12!.swdt.agent.v1.ChangeRootsRequest\x1a\x1f.swdt.agent.v1.ChangeRootsReply2\x8d\x03\n" +
 	"\tProcesses\x12N\n" +
 	"\x04List\x12#.swdt.agent.v1.ListProcessesRequest\x1a!.swdt.agent.v1.ListProcessesReply\x12J\n" +
 	"\x04Kill\x12!.swdt.agent.v1.KillProcessRequest\x1a\x1f.swdt.agent.v1.KillProcessReply\x12_\n" +
 	"\vEnvironment\x12(.swdt.agent.v1.ProcessEnvironmentRequest\x1a&.swdt.agent.v1.ProcessEnvironmentReply\x12=\n" +
-	"\x03Run\x12\x19.swdt.agent.v1.RunRequest\x1a\x17.swdt.agent.v1.RunReply(\x010\x012\x9b\x01\n" +
+	"\x03Run\x12\x19.swdt.agent.v1.RunRequest\x1a\x17.swdt.agent.v1.RunReply(\x010\x01\x12D\n" +
+	"\x06Stacks\x12\x1c.swdt.agent.v1.StacksRequest\x1a\x1a.swdt.agent.v1.StacksReply0\x012\x9b\x01\n" +
 	"\bFeatures\x12F\n" +
 	"\x03Get\x12!.swdt.agent.v1.GetFeaturesRequest\x1a\x1c.swdt.agent.v1.FeaturesReply\x12G\n" +
 	"\x03Set\x12 .swdt.agent.v1.SetFeatureRequest\x1a\x1e.swdt.agent.v1.SetFeatureReply2\xea\x02\n" +
@@ -8186,7 +8296,7 @@ var (
 )
 
 var file_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 133)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 135)
 var file_agent_proto_goTypes = []any{
 	(Simulation)(0),                    // 0: swdt.agent.v1.Simulation
 	(ServiceState)(0),                  // 1: swdt.agent.v1.ServiceState
@@ -8271,156 +8381,158 @@ var file_agent_proto_goTypes = []any{
 	(*ListRootsReply)(nil),             // 80: swdt.agent.v1.ListRootsReply
 	(*ChangeRootsRequest)(nil),         // 81: swdt.agent.v1.ChangeRootsRequest
 	(*ChangeRootsReply)(nil),           // 82: swdt.agent.v1.ChangeRootsReply
-	(*Process)(nil),                    // 83: swdt.agent.v1.Process
-	(*ListProcessesRequest)(nil),       // 84: swdt.agent.v1.ListProcessesRequest
-	(*ListProcessesReply)(nil),         // 85: swdt.agent.v1.ListProcessesReply
-	(*ProcessEnvironmentRequest)(nil),  // 86: swdt.agent.v1.ProcessEnvironmentRequest
-	(*ProcessEnvironmentReply)(nil),    // 87: swdt.agent.v1.ProcessEnvironmentReply
-	(*KillProcessRequest)(nil),         // 88: swdt.agent.v1.KillProcessRequest
-	(*KillProcessReply)(nil),           // 89: swdt.agent.v1.KillProcessReply
-	(*RunRequest)(nil),                 // 90: swdt.agent.v1.RunRequest
-	(*RunCommand)(nil),                 // 91: swdt.agent.v1.RunCommand
-	(*TerminalSize)(nil),               // 92: swdt.agent.v1.TerminalSize
-	(*RunReply)(nil),                   // 93: swdt.agent.v1.RunReply
-	(*Feature)(nil),                    // 94: swdt.agent.v1.Feature
-	(*GetFeaturesRequest)(nil),         // 95: swdt.agent.v1.GetFeaturesRequest
-	(*FeaturesReply)(nil),              // 96: swdt.agent.v1.FeaturesReply
-	(*SetFeatureRequest)(nil),          // 97: swdt.agent.v1.SetFeatureRequest
-	(*SetFeatureReply)(nil),            // 98: swdt.agent.v1.SetFeatureReply
-	(*FirewallRule)(nil),               // 99: swdt.agent.v1.FirewallRule
-	(*ListFirewallRulesRequest)(nil),   // 100: swdt.agent.v1.ListFirewallRulesRequest
-	(*ListFirewallRulesReply)(nil),     // 101: swdt.agent.v1.ListFirewallRulesReply
-	(*AddFirewallRuleReply)(nil),       // 102: swdt.agent.v1.AddFirewallRuleReply
-	(*RemoveFirewallRuleRequest)(nil),  // 103: swdt.agent.v1.RemoveFirewallRuleRequest
-	(*RemoveFirewallRuleReply)(nil),    // 104: swdt.agent.v1.RemoveFirewallRuleReply
-	(*EnableFirewallGroupRequest)(nil), // 105: swdt.agent.v1.EnableFirewallGroupRequest
-	(*EnableFirewallGroupReply)(nil),   // 106: swdt.agent.v1.EnableFirewallGroupReply
-	(*ReachRequest)(nil),               // 107: swdt.agent.v1.ReachRequest
-	(*ReachReply)(nil),                 // 108: swdt.agent.v1.ReachReply
-	(*ResolveRequest)(nil),             // 109: swdt.agent.v1.ResolveRequest
-	(*ResolveReply)(nil),               // 110: swdt.agent.v1.ResolveReply
-	(*HTTPGetRequest)(nil),             // 111: swdt.agent.v1.HTTPGetRequest
-	(*HTTPGetReply)(nil),               // 112: swdt.agent.v1.HTTPGetReply
-	(*ListenersRequest)(nil),           // 113: swdt.agent.v1.ListenersRequest
-	(*ListenersReply)(nil),             // 114: swdt.agent.v1.ListenersReply
-	(*Listener)(nil),                   // 115: swdt.agent.v1.Listener
-	(*CRIVersionRequest)(nil),          // 116: swdt.agent.v1.CRIVersionRequest
-	(*CRIVersionReply)(nil),            // 117: swdt.agent.v1.CRIVersionReply
-	(*CRIStatusRequest)(nil),           // 118: swdt.agent.v1.CRIStatusRequest
-	(*CRIStatusReply)(nil),             // 119: swdt.agent.v1.CRIStatusReply
-	(*PipeRequest)(nil),                // 120: swdt.agent.v1.PipeRequest
-	(*PipeReply)(nil),                  // 121: swdt.agent.v1.PipeReply
-	(*ConnectRequest)(nil),             // 122: swdt.agent.v1.ConnectRequest
-	(*ConnectReply)(nil),               // 123: swdt.agent.v1.ConnectReply
-	(*InspectRequest)(nil),             // 124: swdt.agent.v1.InspectRequest
-	(*InspectComponent)(nil),           // 125: swdt.agent.v1.InspectComponent
-	(*InspectReply)(nil),               // 126: swdt.agent.v1.InspectReply
-	(*ComponentState)(nil),             // 127: swdt.agent.v1.ComponentState
-	(*Image)(nil),                      // 128: swdt.agent.v1.Image
-	(*Transaction)(nil),                // 129: swdt.agent.v1.Transaction
-	(*SwapPlan)(nil),                   // 130: swdt.agent.v1.SwapPlan
-	(*SwapComponent)(nil),              // 131: swdt.agent.v1.SwapComponent
-	(*Health)(nil),                     // 132: swdt.agent.v1.Health
-	(*SwapEvent)(nil),                  // 133: swdt.agent.v1.SwapEvent
-	(*SwapOutcome)(nil),                // 134: swdt.agent.v1.SwapOutcome
-	(*ComponentOutcome)(nil),           // 135: swdt.agent.v1.ComponentOutcome
-	(*ResumeRequest)(nil),              // 136: swdt.agent.v1.ResumeRequest
-	(*AcknowledgeRequest)(nil),         // 137: swdt.agent.v1.AcknowledgeRequest
-	(*AcknowledgeReply)(nil),           // 138: swdt.agent.v1.AcknowledgeReply
-	(*HistoryRequest)(nil),             // 139: swdt.agent.v1.HistoryRequest
-	(*HistoryReply)(nil),               // 140: swdt.agent.v1.HistoryReply
-	(*PastTransaction)(nil),            // 141: swdt.agent.v1.PastTransaction
-	(*PastComponent)(nil),              // 142: swdt.agent.v1.PastComponent
-	(*durationpb.Duration)(nil),        // 143: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),      // 144: google.protobuf.Timestamp
+	(*StacksRequest)(nil),              // 83: swdt.agent.v1.StacksRequest
+	(*StacksReply)(nil),                // 84: swdt.agent.v1.StacksReply
+	(*Process)(nil),                    // 85: swdt.agent.v1.Process
+	(*ListProcessesRequest)(nil),       // 86: swdt.agent.v1.ListProcessesRequest
+	(*ListProcessesReply)(nil),         // 87: swdt.agent.v1.ListProcessesReply
+	(*ProcessEnvironmentRequest)(nil),  // 88: swdt.agent.v1.ProcessEnvironmentRequest
+	(*ProcessEnvironmentReply)(nil),    // 89: swdt.agent.v1.ProcessEnvironmentReply
+	(*KillProcessRequest)(nil),         // 90: swdt.agent.v1.KillProcessRequest
+	(*KillProcessReply)(nil),           // 91: swdt.agent.v1.KillProcessReply
+	(*RunRequest)(nil),                 // 92: swdt.agent.v1.RunRequest
+	(*RunCommand)(nil),                 // 93: swdt.agent.v1.RunCommand
+	(*TerminalSize)(nil),               // 94: swdt.agent.v1.TerminalSize
+	(*RunReply)(nil),                   // 95: swdt.agent.v1.RunReply
+	(*Feature)(nil),                    // 96: swdt.agent.v1.Feature
+	(*GetFeaturesRequest)(nil),         // 97: swdt.agent.v1.GetFeaturesRequest
+	(*FeaturesReply)(nil),              // 98: swdt.agent.v1.FeaturesReply
+	(*SetFeatureRequest)(nil),          // 99: swdt.agent.v1.SetFeatureRequest
+	(*SetFeatureReply)(nil),            // 100: swdt.agent.v1.SetFeatureReply
+	(*FirewallRule)(nil),               // 101: swdt.agent.v1.FirewallRule
+	(*ListFirewallRulesRequest)(nil),   // 102: swdt.agent.v1.ListFirewallRulesRequest
+	(*ListFirewallRulesReply)(nil),     // 103: swdt.agent.v1.ListFirewallRulesReply
+	(*AddFirewallRuleReply)(nil),       // 104: swdt.agent.v1.AddFirewallRuleReply
+	(*RemoveFirewallRuleRequest)(nil),  // 105: swdt.agent.v1.RemoveFirewallRuleRequest
+	(*RemoveFirewallRuleReply)(nil),    // 106: swdt.agent.v1.RemoveFirewallRuleReply
+	(*EnableFirewallGroupRequest)(nil), // 107: swdt.agent.v1.EnableFirewallGroupRequest
+	(*EnableFirewallGroupReply)(nil),   // 108: swdt.agent.v1.EnableFirewallGroupReply
+	(*ReachRequest)(nil),               // 109: swdt.agent.v1.ReachRequest
+	(*ReachReply)(nil),                 // 110: swdt.agent.v1.ReachReply
+	(*ResolveRequest)(nil),             // 111: swdt.agent.v1.ResolveRequest
+	(*ResolveReply)(nil),               // 112: swdt.agent.v1.ResolveReply
+	(*HTTPGetRequest)(nil),             // 113: swdt.agent.v1.HTTPGetRequest
+	(*HTTPGetReply)(nil),               // 114: swdt.agent.v1.HTTPGetReply
+	(*ListenersRequest)(nil),           // 115: swdt.agent.v1.ListenersRequest
+	(*ListenersReply)(nil),             // 116: swdt.agent.v1.ListenersReply
+	(*Listener)(nil),                   // 117: swdt.agent.v1.Listener
+	(*CRIVersionRequest)(nil),          // 118: swdt.agent.v1.CRIVersionRequest
+	(*CRIVersionReply)(nil),            // 119: swdt.agent.v1.CRIVersionReply
+	(*CRIStatusRequest)(nil),           // 120: swdt.agent.v1.CRIStatusRequest
+	(*CRIStatusReply)(nil),             // 121: swdt.agent.v1.CRIStatusReply
+	(*PipeRequest)(nil),                // 122: swdt.agent.v1.PipeRequest
+	(*PipeReply)(nil),                  // 123: swdt.agent.v1.PipeReply
+	(*ConnectRequest)(nil),             // 124: swdt.agent.v1.ConnectRequest
+	(*ConnectReply)(nil),               // 125: swdt.agent.v1.ConnectReply
+	(*InspectRequest)(nil),             // 126: swdt.agent.v1.InspectRequest
+	(*InspectComponent)(nil),           // 127: swdt.agent.v1.InspectComponent
+	(*InspectReply)(nil),               // 128: swdt.agent.v1.InspectReply
+	(*ComponentState)(nil),             // 129: swdt.agent.v1.ComponentState
+	(*Image)(nil),                      // 130: swdt.agent.v1.Image
+	(*Transaction)(nil),                // 131: swdt.agent.v1.Transaction
+	(*SwapPlan)(nil),                   // 132: swdt.agent.v1.SwapPlan
+	(*SwapComponent)(nil),              // 133: swdt.agent.v1.SwapComponent
+	(*Health)(nil),                     // 134: swdt.agent.v1.Health
+	(*SwapEvent)(nil),                  // 135: swdt.agent.v1.SwapEvent
+	(*SwapOutcome)(nil),                // 136: swdt.agent.v1.SwapOutcome
+	(*ComponentOutcome)(nil),           // 137: swdt.agent.v1.ComponentOutcome
+	(*ResumeRequest)(nil),              // 138: swdt.agent.v1.ResumeRequest
+	(*AcknowledgeRequest)(nil),         // 139: swdt.agent.v1.AcknowledgeRequest
+	(*AcknowledgeReply)(nil),           // 140: swdt.agent.v1.AcknowledgeReply
+	(*HistoryRequest)(nil),             // 141: swdt.agent.v1.HistoryRequest
+	(*HistoryReply)(nil),               // 142: swdt.agent.v1.HistoryReply
+	(*PastTransaction)(nil),            // 143: swdt.agent.v1.PastTransaction
+	(*PastComponent)(nil),              // 144: swdt.agent.v1.PastComponent
+	(*durationpb.Duration)(nil),        // 145: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),      // 146: google.protobuf.Timestamp
 }
 var file_agent_proto_depIdxs = []int32{
-	143, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
+	145, // 0: swdt.agent.v1.FactsReply.uptime:type_name -> google.protobuf.Duration
 	0,   // 1: swdt.agent.v1.FactsReply.simulated:type_name -> swdt.agent.v1.Simulation
-	144, // 2: swdt.agent.v1.FactsReply.time:type_name -> google.protobuf.Timestamp
+	146, // 2: swdt.agent.v1.FactsReply.time:type_name -> google.protobuf.Timestamp
 	1,   // 3: swdt.agent.v1.ServiceStatus.state:type_name -> swdt.agent.v1.ServiceState
-	144, // 4: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
-	143, // 5: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
-	143, // 6: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
+	146, // 4: swdt.agent.v1.ServiceStatus.started:type_name -> google.protobuf.Timestamp
+	145, // 5: swdt.agent.v1.Recovery.restarts:type_name -> google.protobuf.Duration
+	145, // 6: swdt.agent.v1.Recovery.reset:type_name -> google.protobuf.Duration
 	20,  // 7: swdt.agent.v1.Recovery.actions:type_name -> swdt.agent.v1.RecoveryAction
 	3,   // 8: swdt.agent.v1.RecoveryAction.kind:type_name -> swdt.agent.v1.RecoveryKind
-	143, // 9: swdt.agent.v1.RecoveryAction.after:type_name -> google.protobuf.Duration
+	145, // 9: swdt.agent.v1.RecoveryAction.after:type_name -> google.protobuf.Duration
 	2,   // 10: swdt.agent.v1.ServiceConfig.start_type:type_name -> swdt.agent.v1.StartType
 	19,  // 11: swdt.agent.v1.ServiceConfig.recovery:type_name -> swdt.agent.v1.Recovery
 	18,  // 12: swdt.agent.v1.ListServicesReply.services:type_name -> swdt.agent.v1.ServiceStatus
 	18,  // 13: swdt.agent.v1.ServiceReply.status:type_name -> swdt.agent.v1.ServiceStatus
 	21,  // 14: swdt.agent.v1.ServiceReply.config:type_name -> swdt.agent.v1.ServiceConfig
 	26,  // 15: swdt.agent.v1.ServiceReply.program:type_name -> swdt.agent.v1.ServiceProgram
-	143, // 16: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
-	143, // 17: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
+	145, // 16: swdt.agent.v1.StartServiceRequest.timeout:type_name -> google.protobuf.Duration
+	145, // 17: swdt.agent.v1.StopServiceRequest.timeout:type_name -> google.protobuf.Duration
 	32,  // 18: swdt.agent.v1.RegistrySetRequest.value:type_name -> swdt.agent.v1.RegistryValue
 	32,  // 19: swdt.agent.v1.RegistryListReply.values:type_name -> swdt.agent.v1.RegistryValue
-	144, // 20: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
+	146, // 20: swdt.agent.v1.FileInfo.modified:type_name -> google.protobuf.Timestamp
 	40,  // 21: swdt.agent.v1.ListFilesReply.entries:type_name -> swdt.agent.v1.FileInfo
-	144, // 22: swdt.agent.v1.TailRequest.since:type_name -> google.protobuf.Timestamp
+	146, // 22: swdt.agent.v1.TailRequest.since:type_name -> google.protobuf.Timestamp
 	50,  // 23: swdt.agent.v1.TailRequest.from:type_name -> swdt.agent.v1.TailPlace
 	50,  // 24: swdt.agent.v1.TailRequest.copies:type_name -> swdt.agent.v1.TailPlace
 	4,   // 25: swdt.agent.v1.TailReply.event:type_name -> swdt.agent.v1.TailEvent
 	50,  // 26: swdt.agent.v1.TailReply.place:type_name -> swdt.agent.v1.TailPlace
-	144, // 27: swdt.agent.v1.TailReply.written:type_name -> google.protobuf.Timestamp
+	146, // 27: swdt.agent.v1.TailReply.written:type_name -> google.protobuf.Timestamp
 	52,  // 28: swdt.agent.v1.WriteRequest.header:type_name -> swdt.agent.v1.WriteHeader
-	144, // 29: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
+	146, // 29: swdt.agent.v1.WriteHeader.modified:type_name -> google.protobuf.Timestamp
 	55,  // 30: swdt.agent.v1.PatchRequest.header:type_name -> swdt.agent.v1.PatchHeader
-	144, // 31: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
-	143, // 32: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
+	146, // 31: swdt.agent.v1.PatchHeader.modified:type_name -> google.protobuf.Timestamp
+	145, // 32: swdt.agent.v1.PatchReply.applying:type_name -> google.protobuf.Duration
 	69,  // 33: swdt.agent.v1.GetEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
 	69,  // 34: swdt.agent.v1.SetEnvironmentRequest.variables:type_name -> swdt.agent.v1.EnvironmentVariable
 	74,  // 35: swdt.agent.v1.GetHostsReply.entries:type_name -> swdt.agent.v1.HostsEntry
 	74,  // 36: swdt.agent.v1.SetHostsRequest.entries:type_name -> swdt.agent.v1.HostsEntry
-	144, // 37: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
-	143, // 38: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
-	83,  // 39: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
-	144, // 40: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
+	146, // 37: swdt.agent.v1.Process.started:type_name -> google.protobuf.Timestamp
+	145, // 38: swdt.agent.v1.Process.cpu:type_name -> google.protobuf.Duration
+	85,  // 39: swdt.agent.v1.ListProcessesReply.processes:type_name -> swdt.agent.v1.Process
+	146, // 40: swdt.agent.v1.ListProcessesReply.taken:type_name -> google.protobuf.Timestamp
 	69,  // 41: swdt.agent.v1.ProcessEnvironmentReply.variables:type_name -> swdt.agent.v1.EnvironmentVariable
-	91,  // 42: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
-	92,  // 43: swdt.agent.v1.RunRequest.resize:type_name -> swdt.agent.v1.TerminalSize
-	92,  // 44: swdt.agent.v1.RunCommand.terminal:type_name -> swdt.agent.v1.TerminalSize
+	93,  // 42: swdt.agent.v1.RunRequest.command:type_name -> swdt.agent.v1.RunCommand
+	94,  // 43: swdt.agent.v1.RunRequest.resize:type_name -> swdt.agent.v1.TerminalSize
+	94,  // 44: swdt.agent.v1.RunCommand.terminal:type_name -> swdt.agent.v1.TerminalSize
 	5,   // 45: swdt.agent.v1.Feature.state:type_name -> swdt.agent.v1.FeatureState
-	94,  // 46: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
-	99,  // 47: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
-	143, // 48: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
+	96,  // 46: swdt.agent.v1.FeaturesReply.features:type_name -> swdt.agent.v1.Feature
+	101, // 47: swdt.agent.v1.ListFirewallRulesReply.rules:type_name -> swdt.agent.v1.FirewallRule
+	145, // 48: swdt.agent.v1.ReachRequest.timeout:type_name -> google.protobuf.Duration
 	6,   // 49: swdt.agent.v1.ReachReply.outcome:type_name -> swdt.agent.v1.ReachOutcome
-	143, // 50: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
-	115, // 51: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
-	125, // 52: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
-	127, // 53: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
-	129, // 54: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
+	145, // 50: swdt.agent.v1.ReachReply.took:type_name -> google.protobuf.Duration
+	117, // 51: swdt.agent.v1.ListenersReply.listeners:type_name -> swdt.agent.v1.Listener
+	127, // 52: swdt.agent.v1.InspectRequest.components:type_name -> swdt.agent.v1.InspectComponent
+	129, // 53: swdt.agent.v1.InspectReply.components:type_name -> swdt.agent.v1.ComponentState
+	131, // 54: swdt.agent.v1.InspectReply.transactions:type_name -> swdt.agent.v1.Transaction
 	11,  // 55: swdt.agent.v1.InspectReply.facts:type_name -> swdt.agent.v1.FactsReply
 	18,  // 56: swdt.agent.v1.ComponentState.service:type_name -> swdt.agent.v1.ServiceStatus
 	21,  // 57: swdt.agent.v1.ComponentState.service_config:type_name -> swdt.agent.v1.ServiceConfig
-	128, // 58: swdt.agent.v1.ComponentState.running:type_name -> swdt.agent.v1.Image
-	128, // 59: swdt.agent.v1.ComponentState.starts:type_name -> swdt.agent.v1.Image
+	130, // 58: swdt.agent.v1.ComponentState.running:type_name -> swdt.agent.v1.Image
+	130, // 59: swdt.agent.v1.ComponentState.starts:type_name -> swdt.agent.v1.Image
 	26,  // 60: swdt.agent.v1.ComponentState.program:type_name -> swdt.agent.v1.ServiceProgram
-	144, // 61: swdt.agent.v1.Image.started:type_name -> google.protobuf.Timestamp
-	144, // 62: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
+	146, // 61: swdt.agent.v1.Image.started:type_name -> google.protobuf.Timestamp
+	146, // 62: swdt.agent.v1.Transaction.begun:type_name -> google.protobuf.Timestamp
 	7,   // 63: swdt.agent.v1.Transaction.state:type_name -> swdt.agent.v1.SwapState
-	134, // 64: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
-	131, // 65: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
-	132, // 66: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
-	143, // 67: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
-	143, // 68: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
-	143, // 69: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
-	143, // 70: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
-	144, // 71: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
+	136, // 64: swdt.agent.v1.Transaction.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	133, // 65: swdt.agent.v1.SwapPlan.components:type_name -> swdt.agent.v1.SwapComponent
+	134, // 66: swdt.agent.v1.SwapComponent.health:type_name -> swdt.agent.v1.Health
+	145, // 67: swdt.agent.v1.SwapComponent.settle:type_name -> google.protobuf.Duration
+	145, // 68: swdt.agent.v1.SwapComponent.stop_timeout:type_name -> google.protobuf.Duration
+	145, // 69: swdt.agent.v1.SwapComponent.start_timeout:type_name -> google.protobuf.Duration
+	145, // 70: swdt.agent.v1.Health.timeout:type_name -> google.protobuf.Duration
+	146, // 71: swdt.agent.v1.SwapEvent.time:type_name -> google.protobuf.Timestamp
 	7,   // 72: swdt.agent.v1.SwapEvent.state:type_name -> swdt.agent.v1.SwapState
-	134, // 73: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
+	136, // 73: swdt.agent.v1.SwapEvent.outcome:type_name -> swdt.agent.v1.SwapOutcome
 	8,   // 74: swdt.agent.v1.SwapOutcome.result:type_name -> swdt.agent.v1.SwapResult
-	135, // 75: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
-	143, // 76: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
+	137, // 75: swdt.agent.v1.SwapOutcome.components:type_name -> swdt.agent.v1.ComponentOutcome
+	145, // 76: swdt.agent.v1.SwapOutcome.down:type_name -> google.protobuf.Duration
 	9,   // 77: swdt.agent.v1.ComponentOutcome.action:type_name -> swdt.agent.v1.SwapAction
 	18,  // 78: swdt.agent.v1.ComponentOutcome.service:type_name -> swdt.agent.v1.ServiceStatus
-	143, // 79: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
-	143, // 80: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
-	141, // 81: swdt.agent.v1.HistoryReply.transactions:type_name -> swdt.agent.v1.PastTransaction
-	144, // 82: swdt.agent.v1.PastTransaction.begun:type_name -> google.protobuf.Timestamp
-	144, // 83: swdt.agent.v1.PastTransaction.ended:type_name -> google.protobuf.Timestamp
+	145, // 79: swdt.agent.v1.ComponentOutcome.down:type_name -> google.protobuf.Duration
+	145, // 80: swdt.agent.v1.ComponentOutcome.healthy:type_name -> google.protobuf.Duration
+	143, // 81: swdt.agent.v1.HistoryReply.transactions:type_name -> swdt.agent.v1.PastTransaction
+	146, // 82: swdt.agent.v1.PastTransaction.begun:type_name -> google.protobuf.Timestamp
+	146, // 83: swdt.agent.v1.PastTransaction.ended:type_name -> google.protobuf.Timestamp
 	8,   // 84: swdt.agent.v1.PastTransaction.result:type_name -> swdt.agent.v1.SwapResult
-	142, // 85: swdt.agent.v1.PastTransaction.components:type_name -> swdt.agent.v1.PastComponent
+	144, // 85: swdt.agent.v1.PastTransaction.components:type_name -> swdt.agent.v1.PastComponent
 	9,   // 86: swdt.agent.v1.PastComponent.action:type_name -> swdt.agent.v1.SwapAction
 	10,  // 87: swdt.agent.v1.Machine.Facts:input_type -> swdt.agent.v1.FactsRequest
 	12,  // 88: swdt.agent.v1.Machine.Reboot:input_type -> swdt.agent.v1.RebootRequest
@@ -8456,88 +8568,90 @@ var file_agent_proto_depIdxs = []int32{
 	77,  // 118: swdt.agent.v1.Settings.SetHosts:input_type -> swdt.agent.v1.SetHostsRequest
 	79,  // 119: swdt.agent.v1.Settings.ListRoots:input_type -> swdt.agent.v1.ListRootsRequest
 	81,  // 120: swdt.agent.v1.Settings.ChangeRoots:input_type -> swdt.agent.v1.ChangeRootsRequest
-	84,  // 121: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
-	88,  // 122: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
-	86,  // 123: swdt.agent.v1.Processes.Environment:input_type -> swdt.agent.v1.ProcessEnvironmentRequest
-	90,  // 124: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
-	95,  // 125: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
-	97,  // 126: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
-	100, // 127: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
-	99,  // 128: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
-	103, // 129: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
-	105, // 130: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
-	107, // 131: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
-	109, // 132: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
-	111, // 133: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
-	113, // 134: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
-	116, // 135: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
-	118, // 136: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
-	120, // 137: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
-	122, // 138: swdt.agent.v1.Network.Connect:input_type -> swdt.agent.v1.ConnectRequest
-	124, // 139: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
-	130, // 140: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
-	136, // 141: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
-	137, // 142: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
-	139, // 143: swdt.agent.v1.Swap.History:input_type -> swdt.agent.v1.HistoryRequest
-	11,  // 144: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
-	13,  // 145: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
-	15,  // 146: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
-	17,  // 147: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
-	23,  // 148: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
-	25,  // 149: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
-	25,  // 150: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
-	25,  // 151: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
-	28,  // 152: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
-	25,  // 153: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
-	31,  // 154: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
-	32,  // 155: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
-	35,  // 156: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
-	37,  // 157: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
-	39,  // 158: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
-	40,  // 159: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
-	43,  // 160: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
-	45,  // 161: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
-	47,  // 162: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
-	49,  // 163: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
-	53,  // 164: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
-	56,  // 165: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
-	58,  // 166: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
-	60,  // 167: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
-	62,  // 168: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
-	64,  // 169: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
-	66,  // 170: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
-	68,  // 171: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
-	71,  // 172: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
-	73,  // 173: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
-	76,  // 174: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
-	78,  // 175: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
-	80,  // 176: swdt.agent.v1.Settings.ListRoots:output_type -> swdt.agent.v1.ListRootsReply
-	82,  // 177: swdt.agent.v1.Settings.ChangeRoots:output_type -> swdt.agent.v1.ChangeRootsReply
-	85,  // 178: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
-	89,  // 179: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
-	87,  // 180: swdt.agent.v1.Processes.Environment:output_type -> swdt.agent.v1.ProcessEnvironmentReply
-	93,  // 181: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
-	96,  // 182: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
-	98,  // 183: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
-	101, // 184: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
-	102, // 185: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
-	104, // 186: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
-	106, // 187: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
-	108, // 188: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
-	110, // 189: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
-	112, // 190: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
-	114, // 191: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
-	117, // 192: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
-	119, // 193: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
-	121, // 194: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
-	123, // 195: swdt.agent.v1.Network.Connect:output_type -> swdt.agent.v1.ConnectReply
-	126, // 196: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
-	133, // 197: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
-	133, // 198: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
-	138, // 199: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
-	140, // 200: swdt.agent.v1.Swap.History:output_type -> swdt.agent.v1.HistoryReply
-	144, // [144:201] is the sub-list for method output_type
-	87,  // [87:144] is the sub-list for method input_type
+	86,  // 121: swdt.agent.v1.Processes.List:input_type -> swdt.agent.v1.ListProcessesRequest
+	90,  // 122: swdt.agent.v1.Processes.Kill:input_type -> swdt.agent.v1.KillProcessRequest
+	88,  // 123: swdt.agent.v1.Processes.Environment:input_type -> swdt.agent.v1.ProcessEnvironmentRequest
+	92,  // 124: swdt.agent.v1.Processes.Run:input_type -> swdt.agent.v1.RunRequest
+	83,  // 125: swdt.agent.v1.Processes.Stacks:input_type -> swdt.agent.v1.StacksRequest
+	97,  // 126: swdt.agent.v1.Features.Get:input_type -> swdt.agent.v1.GetFeaturesRequest
+	99,  // 127: swdt.agent.v1.Features.Set:input_type -> swdt.agent.v1.SetFeatureRequest
+	102, // 128: swdt.agent.v1.Firewall.List:input_type -> swdt.agent.v1.ListFirewallRulesRequest
+	101, // 129: swdt.agent.v1.Firewall.Add:input_type -> swdt.agent.v1.FirewallRule
+	105, // 130: swdt.agent.v1.Firewall.Remove:input_type -> swdt.agent.v1.RemoveFirewallRuleRequest
+	107, // 131: swdt.agent.v1.Firewall.EnableGroup:input_type -> swdt.agent.v1.EnableFirewallGroupRequest
+	109, // 132: swdt.agent.v1.Network.Reach:input_type -> swdt.agent.v1.ReachRequest
+	111, // 133: swdt.agent.v1.Network.Resolve:input_type -> swdt.agent.v1.ResolveRequest
+	113, // 134: swdt.agent.v1.Network.HTTPGet:input_type -> swdt.agent.v1.HTTPGetRequest
+	115, // 135: swdt.agent.v1.Network.Listeners:input_type -> swdt.agent.v1.ListenersRequest
+	118, // 136: swdt.agent.v1.Network.CRIVersion:input_type -> swdt.agent.v1.CRIVersionRequest
+	120, // 137: swdt.agent.v1.Network.CRIStatus:input_type -> swdt.agent.v1.CRIStatusRequest
+	122, // 138: swdt.agent.v1.Network.Pipe:input_type -> swdt.agent.v1.PipeRequest
+	124, // 139: swdt.agent.v1.Network.Connect:input_type -> swdt.agent.v1.ConnectRequest
+	126, // 140: swdt.agent.v1.Swap.Inspect:input_type -> swdt.agent.v1.InspectRequest
+	132, // 141: swdt.agent.v1.Swap.Run:input_type -> swdt.agent.v1.SwapPlan
+	138, // 142: swdt.agent.v1.Swap.Resume:input_type -> swdt.agent.v1.ResumeRequest
+	139, // 143: swdt.agent.v1.Swap.Acknowledge:input_type -> swdt.agent.v1.AcknowledgeRequest
+	141, // 144: swdt.agent.v1.Swap.History:input_type -> swdt.agent.v1.HistoryRequest
+	11,  // 145: swdt.agent.v1.Machine.Facts:output_type -> swdt.agent.v1.FactsReply
+	13,  // 146: swdt.agent.v1.Machine.Reboot:output_type -> swdt.agent.v1.RebootReply
+	15,  // 147: swdt.agent.v1.Machine.Lock:output_type -> swdt.agent.v1.LockReply
+	17,  // 148: swdt.agent.v1.Machine.Unlock:output_type -> swdt.agent.v1.UnlockReply
+	23,  // 149: swdt.agent.v1.Services.List:output_type -> swdt.agent.v1.ListServicesReply
+	25,  // 150: swdt.agent.v1.Services.Get:output_type -> swdt.agent.v1.ServiceReply
+	25,  // 151: swdt.agent.v1.Services.Create:output_type -> swdt.agent.v1.ServiceReply
+	25,  // 152: swdt.agent.v1.Services.Configure:output_type -> swdt.agent.v1.ServiceReply
+	28,  // 153: swdt.agent.v1.Services.Delete:output_type -> swdt.agent.v1.DeleteServiceReply
+	25,  // 154: swdt.agent.v1.Services.Start:output_type -> swdt.agent.v1.ServiceReply
+	31,  // 155: swdt.agent.v1.Services.Stop:output_type -> swdt.agent.v1.StopServiceReply
+	32,  // 156: swdt.agent.v1.Registry.Get:output_type -> swdt.agent.v1.RegistryValue
+	35,  // 157: swdt.agent.v1.Registry.Set:output_type -> swdt.agent.v1.RegistrySetReply
+	37,  // 158: swdt.agent.v1.Registry.Delete:output_type -> swdt.agent.v1.RegistryDeleteReply
+	39,  // 159: swdt.agent.v1.Registry.List:output_type -> swdt.agent.v1.RegistryListReply
+	40,  // 160: swdt.agent.v1.Files.Stat:output_type -> swdt.agent.v1.FileInfo
+	43,  // 161: swdt.agent.v1.Files.List:output_type -> swdt.agent.v1.ListFilesReply
+	45,  // 162: swdt.agent.v1.Files.Hash:output_type -> swdt.agent.v1.HashReply
+	47,  // 163: swdt.agent.v1.Files.Read:output_type -> swdt.agent.v1.ReadReply
+	49,  // 164: swdt.agent.v1.Files.Tail:output_type -> swdt.agent.v1.TailReply
+	53,  // 165: swdt.agent.v1.Files.Write:output_type -> swdt.agent.v1.WriteReply
+	56,  // 166: swdt.agent.v1.Files.Patch:output_type -> swdt.agent.v1.PatchReply
+	58,  // 167: swdt.agent.v1.Files.Probe:output_type -> swdt.agent.v1.ProbeReply
+	60,  // 168: swdt.agent.v1.Files.Rename:output_type -> swdt.agent.v1.RenameReply
+	62,  // 169: swdt.agent.v1.Files.Remove:output_type -> swdt.agent.v1.RemoveReply
+	64,  // 170: swdt.agent.v1.Files.MakeFolder:output_type -> swdt.agent.v1.MakeFolderReply
+	66,  // 171: swdt.agent.v1.Files.GetACL:output_type -> swdt.agent.v1.GetACLReply
+	68,  // 172: swdt.agent.v1.Files.SetACL:output_type -> swdt.agent.v1.SetACLReply
+	71,  // 173: swdt.agent.v1.Settings.GetEnvironment:output_type -> swdt.agent.v1.GetEnvironmentReply
+	73,  // 174: swdt.agent.v1.Settings.SetEnvironment:output_type -> swdt.agent.v1.SetEnvironmentReply
+	76,  // 175: swdt.agent.v1.Settings.GetHosts:output_type -> swdt.agent.v1.GetHostsReply
+	78,  // 176: swdt.agent.v1.Settings.SetHosts:output_type -> swdt.agent.v1.SetHostsReply
+	80,  // 177: swdt.agent.v1.Settings.ListRoots:output_type -> swdt.agent.v1.ListRootsReply
+	82,  // 178: swdt.agent.v1.Settings.ChangeRoots:output_type -> swdt.agent.v1.ChangeRootsReply
+	87,  // 179: swdt.agent.v1.Processes.List:output_type -> swdt.agent.v1.ListProcessesReply
+	91,  // 180: swdt.agent.v1.Processes.Kill:output_type -> swdt.agent.v1.KillProcessReply
+	89,  // 181: swdt.agent.v1.Processes.Environment:output_type -> swdt.agent.v1.ProcessEnvironmentReply
+	95,  // 182: swdt.agent.v1.Processes.Run:output_type -> swdt.agent.v1.RunReply
+	84,  // 183: swdt.agent.v1.Processes.Stacks:output_type -> swdt.agent.v1.StacksReply
+	98,  // 184: swdt.agent.v1.Features.Get:output_type -> swdt.agent.v1.FeaturesReply
+	100, // 185: swdt.agent.v1.Features.Set:output_type -> swdt.agent.v1.SetFeatureReply
+	103, // 186: swdt.agent.v1.Firewall.List:output_type -> swdt.agent.v1.ListFirewallRulesReply
+	104, // 187: swdt.agent.v1.Firewall.Add:output_type -> swdt.agent.v1.AddFirewallRuleReply
+	106, // 188: swdt.agent.v1.Firewall.Remove:output_type -> swdt.agent.v1.RemoveFirewallRuleReply
+	108, // 189: swdt.agent.v1.Firewall.EnableGroup:output_type -> swdt.agent.v1.EnableFirewallGroupReply
+	110, // 190: swdt.agent.v1.Network.Reach:output_type -> swdt.agent.v1.ReachReply
+	112, // 191: swdt.agent.v1.Network.Resolve:output_type -> swdt.agent.v1.ResolveReply
+	114, // 192: swdt.agent.v1.Network.HTTPGet:output_type -> swdt.agent.v1.HTTPGetReply
+	116, // 193: swdt.agent.v1.Network.Listeners:output_type -> swdt.agent.v1.ListenersReply
+	119, // 194: swdt.agent.v1.Network.CRIVersion:output_type -> swdt.agent.v1.CRIVersionReply
+	121, // 195: swdt.agent.v1.Network.CRIStatus:output_type -> swdt.agent.v1.CRIStatusReply
+	123, // 196: swdt.agent.v1.Network.Pipe:output_type -> swdt.agent.v1.PipeReply
+	125, // 197: swdt.agent.v1.Network.Connect:output_type -> swdt.agent.v1.ConnectReply
+	128, // 198: swdt.agent.v1.Swap.Inspect:output_type -> swdt.agent.v1.InspectReply
+	135, // 199: swdt.agent.v1.Swap.Run:output_type -> swdt.agent.v1.SwapEvent
+	135, // 200: swdt.agent.v1.Swap.Resume:output_type -> swdt.agent.v1.SwapEvent
+	140, // 201: swdt.agent.v1.Swap.Acknowledge:output_type -> swdt.agent.v1.AcknowledgeReply
+	142, // 202: swdt.agent.v1.Swap.History:output_type -> swdt.agent.v1.HistoryReply
+	145, // [145:203] is the sub-list for method output_type
+	87,  // [87:145] is the sub-list for method input_type
 	87,  // [87:87] is the sub-list for extension type_name
 	87,  // [87:87] is the sub-list for extension extendee
 	0,   // [0:87] is the sub-list for field type_name
@@ -8554,7 +8668,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      10,
-			NumMessages:   133,
+			NumMessages:   135,
 			NumExtensions: 0,
 			NumServices:   10,
 		},

@@ -1689,6 +1689,7 @@ const (
 	Processes_Kill_FullMethodName        = "/swdt.agent.v1.Processes/Kill"
 	Processes_Environment_FullMethodName = "/swdt.agent.v1.Processes/Environment"
 	Processes_Run_FullMethodName         = "/swdt.agent.v1.Processes/Run"
+	Processes_Stacks_FullMethodName      = "/swdt.agent.v1.Processes/Stacks"
 )
 
 // ProcessesClient is the client API for Processes service.
@@ -1705,6 +1706,14 @@ type ProcessesClient interface {
 	// with a terminal reads the keys from stdin, and all its output is stdout. It
 	// ends when stdin is closed.
 	Run(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[RunRequest, RunReply], error)
+	// Stacks returns the goroutines of a Go program as text, no more than 16 MiB.
+	// Without an ID, the process is containerd: the agent sets its event
+	// Global\stackdump-PID, returns the file that containerd writes, and removes
+	// it. With an ID, the process is the shim of that ID: the agent asks it on its
+	// pipe, if that process serves the pipe. If the process lacks the event or the
+	// pipe, the error is NotFound; if another account could have made the file or
+	// the pipe, PermissionDenied; if it does not answer, DeadlineExceeded.
+	Stacks(ctx context.Context, in *StacksRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StacksReply], error)
 }
 
 type processesClient struct {
@@ -1758,6 +1767,25 @@ func (c *processesClient) Run(ctx context.Context, opts ...grpc.CallOption) (grp
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Processes_RunClient = grpc.BidiStreamingClient[RunRequest, RunReply]
 
+func (c *processesClient) Stacks(ctx context.Context, in *StacksRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StacksReply], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Processes_ServiceDesc.Streams[1], Processes_Stacks_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[StacksRequest, StacksReply]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Processes_StacksClient = grpc.ServerStreamingClient[StacksReply]
+
 // ProcessesServer is the server API for Processes service.
 // All implementations must embed UnimplementedProcessesServer
 // for forward compatibility.
@@ -1772,6 +1800,14 @@ type ProcessesServer interface {
 	// with a terminal reads the keys from stdin, and all its output is stdout. It
 	// ends when stdin is closed.
 	Run(grpc.BidiStreamingServer[RunRequest, RunReply]) error
+	// Stacks returns the goroutines of a Go program as text, no more than 16 MiB.
+	// Without an ID, the process is containerd: the agent sets its event
+	// Global\stackdump-PID, returns the file that containerd writes, and removes
+	// it. With an ID, the process is the shim of that ID: the agent asks it on its
+	// pipe, if that process serves the pipe. If the process lacks the event or the
+	// pipe, the error is NotFound; if another account could have made the file or
+	// the pipe, PermissionDenied; if it does not answer, DeadlineExceeded.
+	Stacks(*StacksRequest, grpc.ServerStreamingServer[StacksReply]) error
 	mustEmbedUnimplementedProcessesServer()
 }
 
@@ -1793,6 +1829,9 @@ func (UnimplementedProcessesServer) Environment(context.Context, *ProcessEnviron
 }
 func (UnimplementedProcessesServer) Run(grpc.BidiStreamingServer[RunRequest, RunReply]) error {
 	return status.Error(codes.Unimplemented, "method Run not implemented")
+}
+func (UnimplementedProcessesServer) Stacks(*StacksRequest, grpc.ServerStreamingServer[StacksReply]) error {
+	return status.Error(codes.Unimplemented, "method Stacks not implemented")
 }
 func (UnimplementedProcessesServer) mustEmbedUnimplementedProcessesServer() {}
 func (UnimplementedProcessesServer) testEmbeddedByValue()                   {}
@@ -1876,6 +1915,17 @@ func _Processes_Run_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Processes_RunServer = grpc.BidiStreamingServer[RunRequest, RunReply]
 
+func _Processes_Stacks_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(StacksRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ProcessesServer).Stacks(m, &grpc.GenericServerStream[StacksRequest, StacksReply]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Processes_StacksServer = grpc.ServerStreamingServer[StacksReply]
+
 // Processes_ServiceDesc is the grpc.ServiceDesc for Processes service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1902,6 +1952,11 @@ var Processes_ServiceDesc = grpc.ServiceDesc{
 			Handler:       _Processes_Run_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
+		},
+		{
+			StreamName:    "Stacks",
+			Handler:       _Processes_Stacks_Handler,
+			ServerStreams: true,
 		},
 	},
 	Metadata: "agent.proto",

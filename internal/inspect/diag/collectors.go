@@ -30,6 +30,8 @@ func Collectors() []Collector {
 		{Name: "vfp", About: "ports of the virtual filtering platform, their counters and rules", Collect: switchPorts,
 			From: Network, Timeout: 2 * time.Minute},
 		{Name: "processes", About: "all processes", Collect: processes, From: Network},
+		{Name: "dump", About: "for what containerd, its shims, kubelet and kube-proxy wait", Collect: hangs, From: Full,
+			Timeout: time.Minute},
 		{Name: "windows-logs", About: "NetSetup, DISM and CBS", Collect: windowsLogs, From: Full,
 			Timeout: 2 * time.Minute},
 	}

@@ -10,7 +10,7 @@
 //   - collectors.go: the table of collectors; to add one, add a line
 //   - commands.go: the table of commands; to add one, add a line
 //   - machine.go, network.go, registry.go, runtime.go, compute.go, files.go, events.go,
-//     cluster.go, examine.go: the collectors that are not commands
+//     cluster.go, examine.go, hangs.go: the collectors that are not commands
 //   - evtx.go: event channels as files, which are the only files that cannot be redacted
 //   - collector.go: runs collectors within their deadlines
 //   - folder.go: stores the results of collectors

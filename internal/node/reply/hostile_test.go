@@ -22,8 +22,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/capture"
 	"github.com/swdt-dev/swdt/internal/inspect/diag"
 	"github.com/swdt-dev/swdt/internal/inspect/doctor"
+	"github.com/swdt-dev/swdt/internal/inspect/hang"
 	"github.com/swdt-dev/swdt/internal/inspect/hcs"
 	"github.com/swdt-dev/swdt/internal/inspect/hns"
+	"github.com/swdt-dev/swdt/internal/inspect/kubeproxy"
 	"github.com/swdt-dev/swdt/internal/inspect/logs"
 	"github.com/swdt-dev/swdt/internal/inspect/owners"
 	"github.com/swdt-dev/swdt/internal/join"
@@ -70,6 +72,11 @@ func consumers() map[string]consumer {
 		},
 		"hcs": func(ctx context.Context, n *nodetest.Node, _ string) error {
 			_, err := hcs.List(ctx, n.Compute)
+			return err
+		},
+		"dump": func(ctx context.Context, n *nodetest.Node, _ string) error {
+			_, err := hang.Gather(ctx, n.Node, hang.Options{Pipe: simulated.ContainerdPipe, MetricsURL: kubeproxy.DefaultMetricsURL,
+				Limit: 5 * time.Second})
 			return err
 		},
 		"join record": func(ctx context.Context, n *nodetest.Node, _ string) error {

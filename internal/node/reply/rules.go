@@ -147,6 +147,7 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"ReachReply.detail":                   text(longText),
 		"ReachReply.source":                   line(shortText),
 		"ResolveReply.addresses":              list(1<<12, line(shortText)),
+		"StacksReply.data":                    atMost(16 << 20),
 		"HTTPGetReply.status":                 between(0, 999),
 		"HTTPGetReply.body":                   atMost(1 << 20),
 		"ListenersReply.listeners":            list(1<<17, anything),

@@ -58,17 +58,18 @@ type streamUser struct {
 // streaming call needs an entry: see TestEveryStreamIsAttacked.
 func streamUsers() map[string]streamUser {
 	return map[string]streamUser{
-		"Files/Read":      {work: consumers()["cp"]},
-		"Files/Tail":      {work: followLogs},
-		"Files/Write":     {work: upload},
-		"Files/Patch":     {work: sendDifference},
-		"Files/Probe":     {work: upload},
-		"Processes/Run":   {work: followLogs}, // events come from a program
-		"Network/Pipe":    {work: watchStats},
-		"Network/Connect": {work: askPort},
-		"Swap/Run":        {work: pushKubelet},
-		"Swap/Resume":     {work: pushKubelet, before: cutSwap},
-		"Capture/Run":     {work: consumers()["capture"]},
+		"Files/Read":       {work: consumers()["cp"]},
+		"Files/Tail":       {work: followLogs},
+		"Files/Write":      {work: upload},
+		"Files/Patch":      {work: sendDifference},
+		"Files/Probe":      {work: upload},
+		"Processes/Run":    {work: followLogs}, // events come from a program
+		"Processes/Stacks": {work: consumers()["dump"]},
+		"Network/Pipe":     {work: watchStats},
+		"Network/Connect":  {work: askPort},
+		"Swap/Run":         {work: pushKubelet},
+		"Swap/Resume":      {work: pushKubelet, before: cutSwap},
+		"Capture/Run":      {work: consumers()["capture"]},
 	}
 }
 

@@ -87,9 +87,22 @@ func testNetwork(t *testing.T, fixture func(*testing.T) Fixture) {
 			if string(answer) != "hello" {
 				t.Errorf("answer is %q, want %q", string(answer), "hello")
 			}
+			f.expectRunning(t, conn)
 			check(t, conn.Close())
 		}
 	})
+}
+
+// expectRunning checks that a running process serves the other end of a pipe.
+func (f Fixture) expectRunning(t *testing.T, conn net.Conn) {
+	t.Helper()
+	pid, err := platform.PipeServer(conn)
+	check(t, err)
+	all, err := f.Platform.Processes.List(t.Context())
+	check(t, err)
+	if !slices.ContainsFunc(all, func(p platform.Process) bool { return p.PID == pid }) {
+		t.Errorf("process %d serves the pipe, and does not run", pid)
+	}
 }
 
 // serve makes the machine listen on loopback and returns the URL.

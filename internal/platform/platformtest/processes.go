@@ -104,6 +104,14 @@ func testProcesses(t *testing.T, fixture func(*testing.T) Fixture) {
 			t.Errorf("code is %v, want 7", code)
 		}
 	})
+	t.Run("SignalMakesNoEvent", func(t *testing.T) {
+		f := fixture(t)
+		for range 2 {
+			if err := f.Platform.Processes.Signal(`Global\swdt-none`); !errors.Is(err, fault.ErrNotExist) {
+				t.Errorf("no such event: %v", err)
+			}
+		}
+	})
 	t.Run("WithoutStdinThereIsNone", func(t *testing.T) {
 		f := fixture(t)
 		switch stdout, _, code := f.run(t, f.command("stdin", "exit", "0")); {

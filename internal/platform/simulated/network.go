@@ -186,14 +186,18 @@ func (v networkView) dial(ctx context.Context, path string) (net.Conn, error) {
 	return endsWith(client, v.p, l.p), nil
 }
 
+// ServerPID returns the process that serves the pipe.
+func (c *pipeConn) ServerPID() (uint32, error) { return c.server, nil }
+
 // pipeConn is the client's end of a pipe; it closes when either of the two processes ends.
 type pipeConn struct {
 	net.Conn
-	stop []func() bool
+	server uint32
+	stop   []func() bool
 }
 
 func endsWith(conn net.Conn, processes ...*process) net.Conn {
-	c := &pipeConn{Conn: conn}
+	c := &pipeConn{Conn: conn, server: processes[len(processes)-1].pid}
 	for _, p := range processes {
 		c.stop = append(c.stop, context.AfterFunc(p.ctx, func() { _ = conn.Close() }))
 	}

@@ -26,10 +26,11 @@ func (m *Machine) workload(runtime *process) criserver.Workload {
 // startPod gives a pod its processes. A container with process isolation has
 // its own session, and Windows, not the shim, starts its first processes.
 func (m *Machine) startPod(pod *criserver.Pod, runtime *process) {
-	m.addProcess(ProcessSpec{
+	shim, id := m.addProcess(ProcessSpec{
 		Image: shimPath, ParentPID: runtime.pid,
 		CommandLine: `"` + shimPath + `" -namespace k8s.io -address ` + ContainerdPipe + ` -id ` + pod.ID + ` serve`,
-	})
+	}), pod.ID
+	m.spawn(func() { m.serveShim(shim, id) })
 	session := m.newSession()
 	m.addProcess(ProcessSpec{Image: systemFolder + `\CExecSvc.exe`, Session: session, Memory: 6 << 20})
 	pod.PID = m.addProcess(ProcessSpec{Image: `C:\pauseloop.exe`, Session: session, Memory: 2 << 20}).pid

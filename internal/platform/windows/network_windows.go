@@ -10,6 +10,7 @@ import (
 	"net/url"
 
 	"github.com/Microsoft/go-winio"
+	"golang.org/x/sys/windows"
 
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
@@ -72,5 +73,21 @@ func (network) DialPipe(ctx context.Context, path string) (net.Conn, error) {
 	if err != nil {
 		return nil, failed(err, "connect to pipe %s", path)
 	}
-	return conn, nil
+	return pipeClient{conn}, nil
+}
+
+// pipeClient is this end of a named pipe.
+type pipeClient struct{ net.Conn }
+
+// ServerPID returns the process that made the pipe's other end, as the pipe reports it: any process can use a name.
+func (c pipeClient) ServerPID() (pid uint32, err error) {
+	const what = "find the process that serves a pipe"
+	file, ok := c.Conn.(interface{ Fd() uintptr })
+	if !ok {
+		return 0, fmt.Errorf("%s: %w", what, fault.ErrNotSupported)
+	}
+	if err := windows.GetNamedPipeServerProcessId(windows.Handle(file.Fd()), &pid); err != nil {
+		return 0, failed(err, what)
+	}
+	return pid, nil
 }

@@ -20,6 +20,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"time"
 )
 
 type config struct {
@@ -51,6 +52,9 @@ type netInterface struct {
 	Sandbox string `json:"sandbox"`
 }
 
+// hung is a fault that tests plant: if the file exists, a pod's address never comes.
+const hung = `C:\lab\hung-network`
+
 func main() {
 	answer, err := run(os.Getenv("CNI_COMMAND"), os.Stdin)
 	if err != nil {
@@ -78,6 +82,9 @@ func run(command string, stdin io.Reader) (any, error) {
 	case "CHECK", "GC", "STATUS":
 		return nil, nil
 	case "ADD":
+		if _, err := os.Stat(hung); err == nil {
+			time.Sleep(24 * time.Hour) // without a timer, Go would end a program in which nothing runs
+		}
 		if err := c.writeDNS(); err != nil {
 			return nil, err
 		}

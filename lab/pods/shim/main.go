@@ -88,9 +88,9 @@ func run(o options, stdout *os.File) error {
 	return fmt.Errorf("there is no action %q", o.action)
 }
 
-// address returns the path of the shim's pipe.
+// address returns the path of the shim's pipe, which has the name of hcsshim's: cmd/containerd-shim-runhcs-v1/start.go.
 func (o options) address() string {
-	return `\\.\pipe\containerd-shim-` + o.namespace + "-" + o.id
+	return `\\.\pipe\ProtectedPrefix\Administrators\containerd-shim-` + o.namespace + "-" + o.id + "-pipe"
 }
 
 // start starts the serving process, which outlives containerd, and waits until that process

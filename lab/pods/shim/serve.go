@@ -28,6 +28,7 @@ func serve(o options, ready *os.File) error {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
 	events := publish(ctx, os.Getenv("TTRPC_ADDRESS"), o.namespace)
+	server.Register("containerd.runhcs.v1.diag.ShimDiag", map[string]ttrpc.Method{"DiagStacks": diagStacks})
 	task.RegisterTaskService(server, &service{events: events, end: end, containers: map[string]*container{}})
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ctx, listener) }()

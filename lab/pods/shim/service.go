@@ -49,6 +49,7 @@ func (s *service) process(id, execID string) (*container, *process, error) {
 }
 
 func (s *service) Create(_ context.Context, r *task.CreateTaskRequest) (*task.CreateTaskResponse, error) {
+	hang(hungCreate)
 	c, err := newContainer(r)
 	if err != nil {
 		return nil, err
@@ -68,6 +69,7 @@ func (s *service) Create(_ context.Context, r *task.CreateTaskRequest) (*task.Cr
 }
 
 func (s *service) Start(_ context.Context, r *task.StartRequest) (*task.StartResponse, error) {
+	hang(hungStart)
 	c, p, err := s.process(r.ID, r.ExecID)
 	if err != nil {
 		return nil, err
@@ -99,6 +101,7 @@ func (s *service) awaitExit(c *container, p *process) {
 }
 
 func (s *service) Delete(_ context.Context, r *task.DeleteRequest) (*task.DeleteResponse, error) {
+	hang(hungDelete)
 	c, p, err := s.process(r.ID, r.ExecID)
 	if err != nil {
 		return nil, err
@@ -149,6 +152,7 @@ func (s *service) Wait(ctx context.Context, r *task.WaitRequest) (*task.WaitResp
 
 // Kill ends processes at once, whatever the signal: Wine has no softer way.
 func (s *service) Kill(_ context.Context, r *task.KillRequest) (*emptypb.Empty, error) {
+	hang(hungKill)
 	c, p, err := s.process(r.ID, r.ExecID)
 	if err != nil {
 		return nil, err

@@ -46,8 +46,14 @@ func (s *snapshotter) find(name string) (*snapshot, error) {
 	return found, nil
 }
 
+// hung is a fault that tests plant: if the file exists, no snapshot is prepared.
+const hung = `C:\lab\hung-prepare`
+
 func (s *snapshotter) Prepare(_ context.Context, r *snapshotsapi.PrepareSnapshotRequest) (
 	*snapshotsapi.PrepareSnapshotResponse, error) {
+	if _, err := os.Stat(hung); err == nil {
+		select {}
+	}
 	mounts, err := s.add(snapshotsapi.Kind_ACTIVE, r.Key, r.Parent, r.Labels)
 	return &snapshotsapi.PrepareSnapshotResponse{Mounts: mounts}, err
 }

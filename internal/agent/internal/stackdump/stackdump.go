@@ -1,0 +1,213 @@
+// Package stackdump makes containerd write its goroutines, and reads and removes the file.
+//
+// containerd on Windows waits for the event Global\stackdump-PID, and then writes to containerd.PID.stacks.log in its
+// temporary folder (containerd/containerd, cmd/containerd/command/main_windows.go and main.go, 1.3 … 2.4). Ordinary users can
+// make files in C:\Windows\Temp. So the agent makes the file itself before it sets the event, new and with an access list for
+// administrators and SYSTEM: containerd then writes into this file, and no other account can put a file or a link in its place.
+package stackdump
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/format/access"
+	"github.com/swdt-dev/swdt/internal/platform"
+	"github.com/swdt-dev/swdt/internal/wait"
+	"github.com/swdt-dev/swdt/internal/wire/fault"
+)
+
+const (
+	// restricted is the access list of the file: full access for administrators and SYSTEM.
+	restricted = "O:BAD:P(A;;FA;;;SY)(A;;FA;;;BA)"
+	// MostBytes is the largest part of a dump that is read.
+	MostBytes = 16 << 20
+	// writeLimit is how long containerd may take to write the file.
+	writeLimit   = 10 * time.Second
+	pollInterval = 50 * time.Millisecond
+	// foreignAge is the age from which a file of this name is not that of another swdt, which takes writeLimit.
+	foreignAge = 30 * time.Second
+)
+
+// Read makes the containerd with this PID write its goroutines, calls take with the text in parts, and removes the file. cut
+// reports whether the dump has more than MostBytes. If the process has no such event, the error is fault.ErrNotExist. If the name
+// of the file is taken by another account, it is fault.ErrPermission, and nothing is written, read or removed. If the process
+// does not write the file in time, it is a *wait.Error.
+func Read(ctx context.Context, p *platform.Platform, pid uint32, now time.Time, take func([]byte) error) (cut bool, err error) {
+	d := &dump{files: p.Files, name: fmt.Sprintf("containerd.%d.stacks.log", pid), now: now}
+	defer func() { err = errors.Join(err, d.remove(context.WithoutCancel(ctx))) }()
+	if err := d.prepare(folders(ctx, p, pid)); err != nil {
+		return false, err
+	}
+	if err := p.Processes.Signal(fmt.Sprintf(`Global\stackdump-%d`, pid)); err != nil {
+		return false, err
+	}
+	written, err := d.await(ctx)
+	if err != nil {
+		return false, err
+	}
+	return d.read(written, take)
+}
+
+// folders returns the folders in one of which the process writes. A service of SYSTEM uses C:\Windows\SystemTemp, if Windows has
+// it and its Go knows it (GetTempPath2, Go 1.21); others use the folder that their environment names.
+func folders(ctx context.Context, p *platform.Platform, pid uint32) []string {
+	variables := map[string]string{}
+	all, _ := p.Processes.Environment(ctx, pid) // without it, Windows' own folders remain
+	for _, pair := range all {
+		name, value, _ := strings.Cut(pair, "=")
+		variables[strings.ToUpper(name)] = value
+	}
+	root := cmp.Or(variables["SYSTEMROOT"], `C:\Windows`)
+	var found []string
+	for _, folder := range []string{root + `\SystemTemp`, variables["TMP"], variables["TEMP"], variables["USERPROFILE"], root + `\Temp`} {
+		folder = strings.TrimRight(folder, `\/`)
+		info, err := p.Files.Stat(folder)
+		if folder == "" || err != nil || !info.Folder || info.Link ||
+			slices.ContainsFunc(found, func(f string) bool { return strings.EqualFold(f, folder) }) {
+			continue
+		}
+		found = append(found, folder)
+	}
+	return found
+}
+
+// dump is one dump, whose file has the same name in several folders: it is not known which one the process uses.
+type dump struct {
+	files platform.Files
+	name  string
+	now   time.Time
+	made  []platform.FileInfo // the files that the agent made
+}
+
+// prepare makes the file in each of the folders.
+func (d *dump) prepare(folders []string) error {
+	if len(folders) == 0 {
+		return fmt.Errorf("find the temporary folder of containerd: %w", fault.ErrNotExist)
+	}
+	for _, folder := range folders {
+		path := folder + `\` + d.name
+		err := d.make(path)
+		if errors.Is(err, fault.ErrExist) {
+			if err = d.clear(path); err == nil {
+				err = d.make(path)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("make %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+func (d *dump) make(path string) error {
+	file, err := d.files.NewFile(path, restricted)
+	if err != nil {
+		return err
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	info, err := d.files.Stat(path)
+	if err == nil {
+		d.made = append(d.made, info)
+	}
+	return err
+}
+
+// clear removes an earlier dump: one that an administrator asked for, or that a killed agent left. containerd would overwrite it.
+func (d *dump) clear(path string) error {
+	info, err := d.files.Stat(path)
+	if err != nil {
+		return err
+	}
+	sddl, err := d.files.ACL(path)
+	if err != nil {
+		return err
+	}
+	list, err := access.Parse(sddl)
+	switch {
+	case err != nil:
+		return err
+	case info.Link, info.Folder, d.files.KeepsACL() && !access.Trusted(list.Owner):
+		return fmt.Errorf("%w: another account has made it; look at it, and remove it", fault.ErrPermission)
+	case d.now.Sub(info.Modified) < foreignAge:
+		return fmt.Errorf("%w: another dump is under way; try again in %s", fault.ErrInUse, foreignAge)
+	}
+	return d.files.Remove(path)
+}
+
+// await returns the file into which the process has written everything. Go's os.Create does not let others remove a file while
+// it is open, so the file is complete when it can be removed and does not grow.
+func (d *dump) await(ctx context.Context) (written platform.FileInfo, err error) {
+	err = wait.Condition{Name: "containerd to write its goroutines", Interval: pollInterval, Limit: writeLimit,
+		Look: func(context.Context) error {
+			for _, made := range d.made {
+				info, err := d.files.Stat(made.Path)
+				switch {
+				case err != nil:
+					return wait.Stop(err)
+				case info.Link || info.ID != made.ID:
+					return wait.Stop(fmt.Errorf("%s was replaced: %w", made.Path, fault.ErrPermission))
+				case info.Size == 0:
+				case info.Size != written.Size || info.ID != written.ID || d.files.CheckHeld(made.Path) != nil:
+					written = info
+					return errors.New("it is still being written")
+				default:
+					return nil
+				}
+			}
+			return errors.New("the file is empty")
+		}}.Wait(ctx)
+	return written, err
+}
+
+// read passes on the content of a file that the agent made.
+func (d *dump) read(written platform.FileInfo, take func([]byte) error) (cut bool, err error) {
+	file, err := d.files.Open(written.Path)
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	const part = 256 << 10
+	for left := MostBytes; left > 0; {
+		chunk := make([]byte, min(part, left)) // a new one each time: gRPC may keep it
+		n, err := io.ReadFull(file, chunk)
+		if n > 0 {
+			if err := take(chunk[:n]); err != nil {
+				return false, err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return false, nil
+		case err != nil:
+			return false, err
+		}
+		left -= n
+	}
+	return written.Size > MostBytes, nil
+}
+
+// remove removes the files that the agent made, and no others. A virus scanner may hold one for a moment.
+func (d *dump) remove(ctx context.Context) error {
+	var failed []error
+	for _, made := range d.made {
+		info, err := d.files.Stat(made.Path)
+		switch {
+		case errors.Is(err, fault.ErrNotExist):
+		case err != nil:
+			failed = append(failed, err)
+		case info.Link || info.ID != made.ID:
+			failed = append(failed, fmt.Errorf("%s was replaced, and stays: %w", made.Path, fault.ErrPermission))
+		default:
+			failed = append(failed, wait.Retry(ctx, func() error { return d.files.Remove(made.Path) }))
+		}
+	}
+	return errors.Join(failed...)
+}

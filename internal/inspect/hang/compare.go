@@ -1,0 +1,187 @@
+package hang
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/swdt-dev/swdt/internal/format/goroutines"
+	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
+)
+
+// Comparison has the changes between two dumps. It is the result of `swdt diag dump show FILE OTHER`.
+type Comparison struct {
+	Seconds float64      `json:"seconds"` // between the two dumps; 0: unknown
+	Nodes   []Difference `json:"nodes"`
+}
+
+// Difference has the changes on one node.
+type Difference struct {
+	Name string `json:"name"`
+	// Stuck are the waits of both dumps whose goroutines are the same ones: they did not move.
+	Stuck []Wait `json:"stuck"`
+	// Moved are the waits of the first dump that the second lacks, or that other goroutines have there.
+	Moved []Wait `json:"moved"`
+	New   []Wait `json:"new"` // the waits that began between the dumps
+	// Processes are the programs of both dumps, and those of one of them.
+	Processes []ProcessChange `json:"processes"`
+}
+
+// ProcessChange is how a program changed between two dumps.
+type ProcessChange struct {
+	Kind       Kind   `json:"kind"`
+	PID        uint32 `json:"pid"`
+	ID         string `json:"id"`
+	State      string `json:"state"` // same, ended, started
+	Goroutines int    `json:"goroutines"`
+	Handles    int    `json:"handles"` // the later numbers minus the earlier ones
+	Threads    int    `json:"threads"`
+}
+
+// Compare compares two dumps. Goroutines are the same ones if the process is the same and their numbers are: Go never uses
+// a number twice in a process.
+func Compare(a, b Report) Comparison {
+	if b.Created.Before(a.Created) {
+		a, b = b, a
+	}
+	c := Comparison{Nodes: []Difference{}}
+	if !a.Created.IsZero() {
+		c.Seconds = b.Created.Sub(a.Created).Round(time.Millisecond).Seconds()
+	}
+	for _, earlier := range a.Nodes {
+		for _, later := range b.Nodes {
+			if earlier.Name == later.Name {
+				c.Nodes = append(c.Nodes, earlier.compare(later))
+			}
+		}
+	}
+	return c
+}
+
+func (n Node) compare(later Node) Difference {
+	d := Difference{Name: n.Name, Stuck: []Wait{}, Moved: []Wait{}, New: []Wait{}, Processes: []ProcessChange{}}
+	for _, w := range n.Waits {
+		i := slices.IndexFunc(later.Waits, w.equals)
+		switch {
+		case i >= 0 && n.isSame(later, w):
+			d.Stuck = append(d.Stuck, later.Waits[i])
+		default:
+			d.Moved = append(d.Moved, w)
+		}
+	}
+	for _, w := range later.Waits {
+		if !slices.ContainsFunc(d.Stuck, w.equals) {
+			d.New = append(d.New, w)
+		}
+	}
+	for _, p := range n.Processes {
+		change := ProcessChange{Kind: p.Kind, PID: p.PID, ID: p.ID, State: "ended"}
+		if other, ok := later.process(p); ok {
+			change.State, change.Goroutines = "same", other.Goroutines-p.Goroutines
+			change.Handles, change.Threads = int(other.Handles)-int(p.Handles), int(other.Threads)-int(p.Threads)
+		}
+		d.Processes = append(d.Processes, change)
+	}
+	for _, p := range later.Processes {
+		if _, ok := n.process(p); !ok {
+			d.Processes = append(d.Processes, ProcessChange{Kind: p.Kind, PID: p.PID, ID: p.ID, State: "started"})
+		}
+	}
+	return d
+}
+
+func (w Wait) equals(o Wait) bool {
+	return w.Process == o.Process && w.PID == o.PID && w.Operation == o.Operation && w.Method == o.Method && w.ID == o.ID
+}
+
+// process returns the process of a dump that is the same as p: a PID alone is used again.
+func (n Node) process(p Process) (Process, bool) {
+	for _, o := range n.Processes {
+		if o.Kind == p.Kind && o.PID == p.PID && o.ID == p.ID &&
+			(o.Started == nil || p.Started == nil || o.Started.Equal(*p.Started)) {
+			return o, true
+		}
+	}
+	return Process{}, false
+}
+
+// isSame reports whether a goroutine of a wait is in both dumps, with the same functions. A wait without goroutines, such as
+// a service that does not answer, is the same.
+func (n Node) isSame(later Node, w Wait) bool {
+	for _, p := range n.Processes {
+		if p.Kind != w.Process || p.PID != w.PID || p.ID != w.ID {
+			continue
+		}
+		other, ok := later.process(p)
+		if !ok {
+			return false
+		}
+		if w.Function == "" {
+			return true
+		}
+		for _, g := range p.Groups {
+			if (slices.Contains(g.Frames, w.Function) || methodOf(p.Kind, g.Frames) == w.Function) && shares(g, other.Groups) {
+				return true
+			}
+		}
+		return false
+	}
+	return w.Function == ""
+}
+
+// shares reports whether one of the groups has the functions of g, and one of its goroutines.
+func shares(g goroutines.Group, groups []goroutines.Group) bool {
+	return slices.ContainsFunc(groups, func(o goroutines.Group) bool {
+		return slices.Equal(o.Frames, g.Frames) && slices.ContainsFunc(g.IDs, func(id uint64) bool { return slices.Contains(o.IDs, id) })
+	})
+}
+
+// WriteText writes what moved and what did not.
+func (c Comparison) WriteText(p *ui.Page) error {
+	if len(c.Nodes) == 0 {
+		_, err := fmt.Fprintln(p, "the dumps have no node in common")
+		return err
+	}
+	for i, d := range c.Nodes {
+		if i > 0 {
+			fmt.Fprintln(p)
+		}
+		fmt.Fprintf(p, "%s: %s in %s\n", d.Name, d.summary(), age(c.Seconds))
+		var rows [][]string
+		for _, part := range []struct {
+			state string
+			waits []Wait
+		}{{ui.Bad("did not move"), d.Stuck}, {ui.Good("moved"), d.Moved}, {ui.Warn("new"), d.New}} {
+			for _, w := range part.waits {
+				rows = append(rows, append([]string{part.state}, w.row()...))
+			}
+		}
+		if len(rows) > 0 {
+			if err := ui.Table(p, append([]string{"STATE"}, waitHeader()...), rows); err != nil {
+				return err
+			}
+		}
+		if err := d.writeProcesses(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d Difference) summary() string {
+	return fmt.Sprintf("%s did not move, %d moved, %d new", finding.Several(len(d.Stuck), "wait"), len(d.Moved), len(d.New))
+}
+
+func (d Difference) writeProcesses(w io.Writer) error {
+	var rows [][]string
+	for _, p := range d.Processes {
+		rows = append(rows, []string{nameOf(p.Kind, p.PID), p.State, signed(p.Goroutines), signed(p.Handles), signed(p.Threads), clean(p.ID)})
+	}
+	return ui.Table(w, []string{"PROCESS", "STATE", "GOROUTINES", "HANDLES", "THREADS", "ID"}, rows)
+}
+
+func signed(n int) string { return cmp.Or(strings.TrimPrefix(fmt.Sprintf("%+d", n), "+0"), "0") }
