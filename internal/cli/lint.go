@@ -26,12 +26,12 @@ import (
 type lintOptions struct {
 	files         []string
 	failOn        string
-	fix           string
+	fix           bool
+	fixNotes      bool
 	cluster       clusterOptions
 	namespace     string
 	explain       string
 	kubernetes    string
-	dryRun        bool
 	templates     []string
 	assumeWindows bool
 
@@ -40,7 +40,7 @@ type lintOptions struct {
 
 func (a *app) lintCommand() *cobra.Command {
 	o := &lintOptions{}
-	cmd := &cobra.Command{
+	cmd := canDryRun(&cobra.Command{
 		Use:   "lint [FILE|FOLDER|-…] [flags]",
 		Short: "Find what manifests say that Windows nodes do not do",
 		Long: `Reads manifests and holds the pods for Windows in them against rules: fields
@@ -65,8 +65,8 @@ exit code is 5 if a finding is as severe as --fail-on or worse.
 --fix changes the files where one change alone is right: it removes fields that
 Windows rejects or ignores, and adds the selector of pods for Windows. All other
 bytes of a file stay, so do comments. With --dry-run, it shows the changes. The
-text of stdin goes to stdout. --fix=info is for notes, too: it adds spec.os.name
-and removes what the API server then rejects.`,
+text of stdin goes to stdout. --fix-notes is for notes, too: it adds
+spec.os.name and removes what the API server then rejects.`,
 		Example: examples(
 			"lint ./manifests", "a folder, as in CI",
 			"lint -f web.yaml -o wide", "with the source of each fact",
@@ -82,16 +82,15 @@ and removes what the API server then rejects.`,
 			return a.runLint(cmd.Context(), o)
 		},
 		ValidArgsFunction: completeFiles,
-	}
+	})
 	o.cluster.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&o.files, "filename", "f", nil, "`file or folder` to read, several times for several; - for stdin")
-	flags.StringVar(&o.namespace, "namespace", "", "read the objects of this `namespace` alone (default all)")
+	flags.StringVar(&o.namespace, "namespace", "", "only objects of this `namespace`")
 	flags.StringVar(&o.explain, "explain", "", "find why a `pod` of the cluster does not run, or those of KIND/NAME")
-	flags.StringVar(&o.kubernetes, "kubernetes", "", "`version` of Kubernetes whose rules hold (default that of the cluster, or all supported ones)")
-	flags.StringVar(&o.fix, "fix", "", "change files where one change alone is right, for findings this `severe`: error, warning or info")
-	flags.Lookup("fix").NoOptDefVal = string(finding.Warning)
-	flags.BoolVar(&o.dryRun, "dry-run", false, "with --fix: show the changes as a diff, and change no file")
+	flags.StringVar(&o.kubernetes, "kubernetes", "", "`version` of Kubernetes that the rules are for (default that of the cluster, or all supported ones)")
+	flags.BoolVar(&o.fix, "fix", false, "change the files where one change alone is right")
+	flags.BoolVar(&o.fixNotes, "fix-notes", false, "with --fix: change what notes are about, too")
 	flags.BoolVar(&o.assumeWindows, "assume-windows", false, "pods are for Windows if the manifests do not show for which system they are")
 	flags.StringSliceVar(&o.templates, "pod-template", nil, "`KIND=PATH` of another kind that holds a pod's template, such as Rollout=spec.template")
 	flags.StringVar(&o.failOn, "fail-on", string(finding.Error),
@@ -102,7 +101,7 @@ and removes what the API server then rejects.`,
 }
 
 // complete checks the flags.
-func (o *lintOptions) complete() error {
+func (o *lintOptions) complete(a *app) error {
 	live := o.cluster.named() || o.explain != ""
 	if o.explain != "" && len(o.files) > 0 {
 		return usagef("--explain reads a cluster: name no files")
@@ -119,13 +118,11 @@ func (o *lintOptions) complete() error {
 	switch {
 	case o.namespace != "" && (!live || len(o.files) > 0):
 		return usagef("--namespace chooses objects of a cluster: name it with --kubeconfig or --context, and no files")
-	case o.fix != "" && len(o.files) == 0:
+	case o.fix && len(o.files) == 0:
 		return usagef("--fix changes files: name them")
-	case o.fix != "" && !slices.Contains(finding.Severities(), finding.Severity(o.fix)):
-		return usagef("--fix=%s: use %s", o.fix, strings.Join(failOns()[:3], ", "))
-	case o.dryRun && o.fix == "":
-		return usagef("--dry-run shows what --fix changes: add --fix")
-	case o.fix != "" && slices.Contains(o.files, config.Stdin) && len(o.files) > 1:
+	case (a.global.dryRun || o.fixNotes) && !o.fix:
+		return usagef("--dry-run and --fix-notes are about what --fix changes: add --fix")
+	case o.fix && slices.Contains(o.files, config.Stdin) && len(o.files) > 1:
 		return usagef("--fix writes the text of stdin to stdout: name no files beside -")
 	}
 	o.paths = map[string]string{}
@@ -179,16 +176,24 @@ func (o *lintOptions) explainPods(ctx context.Context, c *cluster.Cluster, r *li
 	return unreachable(explain(ctx, err))
 }
 
+// least returns the least severe findings that are fixed.
+func (o *lintOptions) least() finding.Severity {
+	if o.fixNotes {
+		return finding.Info
+	}
+	return finding.Warning
+}
+
 // fixesStdin reports whether the text of stdin is fixed, and written to stdout.
-func (o *lintOptions) fixesStdin() bool {
-	return o.fix != "" && !o.dryRun && slices.Contains(o.files, config.Stdin)
+func (o *lintOptions) fixesStdin(dryRun bool) bool {
+	return o.fix && !dryRun && slices.Contains(o.files, config.Stdin)
 }
 
 func (a *app) runLint(ctx context.Context, o *lintOptions) error {
-	if err := o.complete(); err != nil {
+	if err := o.complete(a); err != nil {
 		return err
 	}
-	if o.fixesStdin() && !a.inText() {
+	if o.fixesStdin(a.global.dryRun) && !a.inText() {
 		return usagef("--fix writes the text of stdin to stdout: leave -o out")
 	}
 	r := &lint.Reader{Paths: o.paths}
@@ -203,10 +208,10 @@ func (a *app) runLint(ctx context.Context, o *lintOptions) error {
 	}
 	var report lint.Report
 	switch {
-	case o.dryRun:
-		report = r.FixDry(options, finding.Severity(o.fix))
-	case o.fix != "":
-		r.Fix(options, finding.Severity(o.fix))
+	case a.global.dryRun:
+		report = r.FixDry(options, o.least())
+	case o.fix:
+		r.Fix(options, o.least())
 		fallthrough
 	default:
 		report = r.Check(options)
@@ -234,11 +239,11 @@ func (a *app) writeFixed(o *lintOptions, r *lint.Reader) error {
 	for _, t := range r.Texts() {
 		var err error
 		switch {
-		case o.fix == "":
-		case o.dryRun && a.inText():
+		case !o.fix:
+		case a.global.dryRun && a.inText():
 			_, err = a.page().Write(diff.Diff(t.File, t.Before, t.File, t.After))
-		case o.dryRun:
-		case o.fixesStdin():
+		case a.global.dryRun:
+		case o.fixesStdin(a.global.dryRun):
 			_, err = a.streams.Out.Write(t.After)
 		case t.Changed():
 			if err = localfile.Edit(filepath.FromSlash(t.File), t.Before, t.After); err != nil {
@@ -253,7 +258,7 @@ func (a *app) writeFixed(o *lintOptions, r *lint.Reader) error {
 }
 
 func (a *app) printLint(o *lintOptions, report lint.Report) error {
-	if o.fixesStdin() { // stdout has the text
+	if o.fixesStdin(a.global.dryRun) { // stdout has the text
 		return report.WriteText(a.pageTo(a.streams.Err))
 	}
 	if slices.Contains(lintFormats(), a.format()) {

@@ -102,7 +102,7 @@ type Node struct {
 
 // Report is the result of a comparison.
 type Report struct {
-	Nodes       []Node       `json:"nodes"`
+	Nodes       []Node       `json:"sources"`
 	Compared    int          `json:"compared"` // the number of facts, differing or not
 	Differences []Difference `json:"differences"`
 	Gaps        []Gap        `json:"gaps"`

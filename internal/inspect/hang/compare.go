@@ -16,7 +16,7 @@ import (
 // Comparison has the changes between two dumps. It is the result of `swdt diag dump show FILE OTHER`.
 type Comparison struct {
 	Seconds float64      `json:"seconds"` // between the two dumps; 0: unknown
-	Nodes   []Difference `json:"nodes"`
+	Nodes   []Difference `json:"differences"`
 }
 
 // Difference has the changes on one node.
