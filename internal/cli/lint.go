@@ -43,7 +43,7 @@ func (a *app) lintCommand() *cobra.Command {
 	cmd := canDryRun(&cobra.Command{
 		Use:   "lint [FILE|FOLDER|-…] [flags]",
 		Short: "Find what manifests say that Windows nodes do not do",
-		Long: `Reads manifests and holds the pods for Windows in them against rules: fields
+		Long: `Reads manifests and checks the pods for Windows in them: it finds fields
 that the API server rejects for Windows, fields that Windows ignores or reads in
 another way, pods that are not placed on Windows nodes or cannot start there.
 It changes nothing without --fix, and contacts nothing but a cluster that
@@ -219,10 +219,8 @@ func (a *app) runLint(ctx context.Context, o *lintOptions) error {
 	if report.Texts == 0 && len(o.files) > 0 {
 		return usagef("%s: there are no files .yaml, .yml or .json", strings.Join(o.files, ", "))
 	}
-	if err := a.writeFixed(o, r); err != nil {
-		return err
-	}
-	if err := a.printLint(o, report); err != nil {
+	failed := a.writeFixed(o, r)
+	if err := errors.Join(a.printLint(o, report), failed); err != nil {
 		return err
 	}
 	switch {
@@ -236,6 +234,7 @@ func (a *app) runLint(ctx context.Context, o *lintOptions) error {
 
 // writeFixed writes the texts that were fixed to their files, that of stdin to stdout, or what was changed.
 func (a *app) writeFixed(o *lintOptions, r *lint.Reader) error {
+	var all error
 	for _, t := range r.Texts() {
 		var err error
 		switch {
@@ -250,11 +249,9 @@ func (a *app) writeFixed(o *lintOptions, r *lint.Reader) error {
 				err = fmt.Errorf("change %s: %w", t.File, err)
 			}
 		}
-		if err != nil {
-			return err
-		}
+		all = errors.Join(all, err)
 	}
-	return nil
+	return all
 }
 
 func (a *app) printLint(o *lintOptions, report lint.Report) error {

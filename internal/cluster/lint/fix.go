@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/swdt-dev/swdt/internal/format/yamledit"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
@@ -28,14 +29,18 @@ type repair struct {
 func removal() *fix { return &fix{} }
 
 func repairOf(o *object, rule Rule, s seen) repair {
-	if rule.fix == nil || s.byHand || o.file == "" {
+	if rule.fix == nil || s.byHand || o.file == "" || o.pods != nil && o.pods.system.guessed {
 		return repair{}
 	}
 	at := s.at
 	if len(rule.fix.at) > 0 {
 		at = rule.fix.at
 	}
-	return repair{o, at.child(rule.fix.below...), rule.fix.value}
+	at = at.child(rule.fix.below...)
+	if slices.ContainsFunc(o.ignores, func(one ignore) bool { return slices.Equal(one.below, at) }) {
+		return repair{} // a comment above the field would be above the next one
+	}
+	return repair{o, at, rule.fix.value}
 }
 
 // Fixed is a finding that Fix has removed from a text.
@@ -46,6 +51,8 @@ type Fixed struct {
 	Object string `json:"object"`
 	Field  string `json:"field"`
 	Change string `json:"change"` // such as "removed" or "set to true"
+
+	fix failedFix
 }
 
 const (
@@ -56,20 +63,59 @@ const (
 )
 
 // Fix changes the texts so that the findings with a fix that are as severe as least or worse are gone; a later Check
-// reports them as fixed. It changes no other byte. Findings
-// that are ignored stay, and so do those in a form of YAML that it does not change, such as values behind aliases.
+// reports them as fixed. It changes no other byte. Findings that are ignored stay, and so do those in a form of YAML that
+// it does not change, such as values behind aliases. A text in which a fix leads to an object that the API server rejects,
+// or moves a comment that ignores findings, stays as it was.
 func (r *Reader) Fix(o Options, least finding.Severity) {
-	f := fixing{reader: r, least: least, left: mostParsed, failed: map[failedFix]bool{}}
+	f := fixing{reader: r, left: mostParsed, failed: map[failedFix]bool{}}
+	f.pass(o, finding.Warning)
+	if least == finding.Info {
+		f.pass(o, least)
+	}
+	r.fixed, r.unfixable = f.fixed, f.failed
+}
+
+// pass fixes findings until none is left, and puts texts back that became worse.
+func (f *fixing) pass(o Options, least finding.Severity) {
+	f.least = least
+	before, first := slices.Clone(f.reader.texts), len(f.fixed)
+	were := f.troubles(o)
 	for range mostRounds {
-		before := len(f.fixed)
-		for _, found := range f.inOneDocument(r.read().check(o).found) {
+		done := len(f.fixed)
+		for _, found := range f.inOneDocument(f.reader.read().check(o).found) {
 			f.document(found)
 		}
-		if len(f.fixed) == before {
+		if len(f.fixed) == done {
 			break
 		}
 	}
-	r.fixed, r.unfixable = f.fixed, f.failed
+	worse := map[string]bool{}
+	for name, n := range f.troubles(o) {
+		worse[name] = n > were[name]
+	}
+	for i, t := range f.reader.texts {
+		if worse[t.name] {
+			f.reader.texts[i] = before[i]
+		}
+	}
+	later := slices.DeleteFunc(slices.Clone(f.fixed[first:]), func(one Fixed) bool {
+		if worse[one.File] {
+			f.failed[one.fix] = true
+		}
+		return worse[one.File]
+	})
+	f.fixed = append(f.fixed[:first], later...)
+}
+
+// troubles counts the findings of each text that a fix must not add: what the API server rejects, and what is ignored.
+func (f *fixing) troubles(o Options) map[string]int {
+	all := map[string]int{}
+	for _, one := range f.reader.read().check(o).found {
+		if one.Effect == Rejected || one.Ignored != "" {
+			all[one.File]++
+		}
+	}
+	return all
 }
 
 // Text is a text before and after Fix.
@@ -97,10 +143,15 @@ func (r *Reader) Texts() (all []Text) {
 func (r *Reader) FixDry(o Options, least finding.Severity) Report {
 	report := r.Check(o)
 	r.Fix(o, least)
+	left := map[failedFix]bool{}
+	for _, f := range r.Check(o).Findings {
+		left[nameOf(f)] = true
+	}
 	report.Fixed, report.DryRun = append([]Fixed{}, r.fixed...), true
-	report.Findings = slices.DeleteFunc(report.Findings, func(f Finding) bool {
-		return f.fixedBy(least) && !r.unfixable[nameOf(f)]
-	})
+	report.Findings = slices.DeleteFunc(report.Findings, func(f Finding) bool { return f.fixedBy(least) && !left[nameOf(f)] })
+	for i, f := range report.Findings {
+		report.Findings[i].Fixable = f.Fixable && !r.unfixable[nameOf(f)]
+	}
 	return report
 }
 
@@ -121,7 +172,7 @@ func (f Finding) fixedBy(least finding.Severity) bool {
 // nameOf names the fix of a finding.
 func nameOf(f Finding) failedFix { return failedFix{f.Rule, f.File, f.Object, f.repair.at.String()} }
 
-// failedFix names a fix that the form of the text does not allow.
+// failedFix names a fix, such as one that the form of the text does not allow.
 type failedFix struct{ rule, file, object, field string }
 
 // inOneDocument returns the findings to fix, those of a document together. A document further down comes first, so that
@@ -155,18 +206,27 @@ func (f *fixing) document(found []Finding) {
 		f.left -= 2 * len(content)
 		next, err := one.repair.apply(content)
 		switch {
-		case err != nil:
-			f.failed[name] = true
-		case next == content: // another fix has removed it, or the value around it
+		case err != nil, next == content, commentLines(next) < commentLines(content):
+			f.failed[name] = true // or another fix has removed the field, or the value around it
 		default:
 			content = next
-			f.fixed = append(f.fixed, Fixed{one.Rule, one.File, one.Line, one.Object, one.repair.at.String(), one.repair.change()})
+			f.fixed = append(f.fixed, Fixed{one.Rule, one.File, one.Line, one.Object, one.repair.at.String(), one.repair.change(), name})
 		}
 	}
 	if t.before == nil && content != string(t.content[in.begin:in.end]) {
 		t.before = t.content
 	}
 	t.content = slices.Concat(t.content[:in.begin], []byte(content), t.content[in.end:])
+}
+
+// commentLines counts the lines that have a comment alone.
+func commentLines(text string) (n int) {
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(strings.TrimLeft(line, " "), "#") {
+			n++
+		}
+	}
+	return n
 }
 
 func (p repair) change() string {

@@ -69,6 +69,8 @@ items:
             runAsUser: 1000
           resources: {limits: {memory: 1Gi}}
         hostNetwork: true # why
+        dnsPolicy: Default
+        securityContext: {windowsOptions: {runAsUserName: web}}
 ---
 apiVersion: v1
 kind: Pod
@@ -102,6 +104,8 @@ items:
         - name: web   # first
           image: "registry.example/web:ltsc2022"
           resources: {limits: {memory: 1Gi}}
+        dnsPolicy: Default
+        securityContext: {windowsOptions: {runAsUserName: web}}
         nodeSelector:
           kubernetes.io/os: windows
         os:
@@ -153,13 +157,24 @@ spec:
 	}
 }
 
-// Fix leaves what it cannot change: a broken document, a value that aliases share, pods whose nodes something else chooses.
+// Fix leaves what it cannot change, and what it could change in several ways or with another effect.
 func TestFixLeaves(t *testing.T) {
+	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  os: {name: windows}\n  nodeSelector: {kubernetes.io/os: windows}\n  containers:\n" +
+		"  - {name: a, image: 'a:1', resources: {limits: {memory: 1Gi}}}\n"
 	for name, text := range map[string]string{
 		"an alias": "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  os: {name: windows}\n  nodeSelector: {kubernetes.io/os: windows}\n  containers:\n" +
 			"  - name: a\n    image: a:1\n    securityContext: &s\n      privileged: false\n      runAsNonRoot: true\n    resources: {limits: {memory: 1Gi}}\n" +
 			"  - name: b\n    image: a:1\n    securityContext: *s\n    resources: {limits: {memory: 1Gi}}\n",
-		"a broken document":      "a: [\n---\na: 1\n",
+		"a broken document":   "a: [\n---\na: 1\n",
+		"a guess":             "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers: [{name: a, image: 'a/cross-windows-amd64:1', securityContext: {privileged: true}}]\n",
+		"a contradiction":     strings.Replace(pod, "kubernetes.io/os: windows", "kubernetes.io/os: linux", 1) + "  hostPID: true\n",
+		"a RuntimeClass":      pod + "  hostNetwork: true\n  runtimeClassName: runhcs-wcow-hypervisor\n  securityContext: {windowsOptions: {hostProcess: true, runAsUserName: 'NT AUTHORITY\\SYSTEM'}}\n",
+		"the DNS of the node": pod + "  hostNetwork: true\n",
+		"a counted volume":    pod + "  volumes: [{name: v, emptyDir: {medium: Memory, sizeLimit: 1Gi}}]\n",
+		"comments inside":     pod + "  securityContext:\n    seLinuxOptions:\n      # ask the team\n      level: s0\n    runAsNonRoot: true\n",
+		"a comment that would ignore another field": pod + "  # swdt-lint:ignore res-dra: no\n  hostPID: true\n  resourceClaims: [{name: v}]\n",
+		"pods that the API server would reject": strings.Replace(pod, "  os: {name: windows}\n", "", 1) + "  - {name: b, image: 'b:1', securityContext: &s {capabilities: {drop: [ALL]}}, resources: {limits: {memory: 1Gi}}}\n" +
+			"  - {name: c, image: 'b:1', securityContext: *s, resources: {limits: {memory: 1Gi}}}\n",
 		"another label":          "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  os: {name: windows}\n  nodeSelector: {agentpool: win}\n  containers: [{name: a, image: 'a:1'}]\n",
 		"no author relies on it": "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  nodeName: win-1\n  containers: [{name: a, image: 'a:ltsc2022', securityContext: {capabilities: {drop: [ALL]}}}]\n",
 	} {

@@ -12,6 +12,7 @@ type pods struct {
 	path   path // of the PodSpec
 	meta   metav1.ObjectMeta
 	spec   corev1.PodSpec
+	ports  map[string]int32 // by name; made when it is first needed
 	system system
 }
 

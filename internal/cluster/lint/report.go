@@ -6,7 +6,6 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
-	"github.com/swdt-dev/swdt/internal/ui/remedy"
 )
 
 // Report is the result of a check.
@@ -87,7 +86,7 @@ func (r Report) WriteText(p *ui.Page) error {
 		return err
 	}
 	if n := r.fixable(finding.Warning); n > 0 {
-		if _, err := fmt.Fprintf(p, "%s fixes %s\n", remedy.Command("lint", "--fix"), finding.Several(n, "finding")); err != nil {
+		if _, err := fmt.Fprintf(p, "--fix changes the files for %s\n", finding.Several(n, "finding")); err != nil {
 			return err
 		}
 	}

@@ -30,7 +30,7 @@ func hostProcessRules() []Rule {
 			Good: hostProcessExample,
 		},
 		{
-			ID: "hpc-hyperv", Severity: finding.Error, Effect: Fails, fix: removal(),
+			ID: "hpc-hyperv", Severity: finding.Error, Effect: Fails,
 			Title:  "HostProcess pods are not isolated by Hyper-V",
 			Means:  "a HostProcess container is a process of the node: it does not start in a virtual machine.",
 			Remedy: "remove runtimeClassName", Source: "https://kubernetes.io/docs/tasks/configure-pod-container/create-hostprocess-pod/#limitations",

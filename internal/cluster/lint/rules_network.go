@@ -75,6 +75,7 @@ func hostNetPolicy(p *pods, found report) {
 	}
 	s := seen{at: p.at("dnsPolicy"), what: "Windows does not support ClusterFirstWithHostNet: the pods resolve names as the node does"}
 	if !p.isHostProcess() {
+		s.byHand = p.spec.HostNetwork // kubelet then gives pods with ClusterFirst the node's DNS
 		s.what, s.remedy = "ClusterFirstWithHostNet has the effect of ClusterFirst on Windows", "remove dnsPolicy"
 	}
 	found(s)

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
+	"github.com/swdt-dev/swdt/internal/cluster/documents"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
@@ -30,32 +32,68 @@ func nodeRules() []Rule {
 
 func noNode(o *object, m *manifests, found report) {
 	p := o.pods
-	if len(m.nodes) == 0 || p == nil || p.isPatch() || p.system.name != corev1.Windows || p.spec.NodeName != "" {
+	if len(m.nodes) == 0 || p == nil || p.isPatch() || p.system.name != corev1.Windows || p.spec.NodeName != "" || o.isFinished() {
 		return
 	}
+	spec := m.withClass(p.spec)
 	var why []string
+	tainted := true
 	for _, n := range m.nodes {
-		reason := refuses(n, p)
+		if !m.spend(comparedOfNode) {
+			return
+		}
+		reason := refuses(n, spec)
 		if reason == "" {
 			return
 		}
+		tainted = tainted && reason != otherLabels
 		if len(why) < mostPlaces {
 			why = append(why, n.Name+" "+reason)
 		}
 	}
-	found(seen{at: p.path, what: fmt.Sprintf("none of %s takes the pods: %s", finding.Several(len(m.nodes), "Windows node"), strings.Join(why, "; "))})
+	s := seen{at: p.path}
+	if !tainted || o.kind == "DaemonSet" { // an autoscaler may make such nodes, and a DaemonSet may be for none
+		s.severity = finding.Warning
+	}
+	s.what = fmt.Sprintf("none of %s takes the pods: %s", finding.Several(len(m.nodes), "Windows node"), strings.Join(why, "; "))
+	found(s)
+}
+
+// comparedOfNode is the weight of a look at a node, in comparisons.
+const comparedOfNode = 20
+
+const otherLabels = "does not have the labels"
+
+// isFinished reports whether the object is a Job or a Pod that has ended.
+func (o *object) isFinished() bool {
+	phase := documents.Text(o.node, "status", "phase")
+	return phase == string(corev1.PodSucceeded) || phase == string(corev1.PodFailed) ||
+		o.kind == "Job" && documents.Text(o.node, "status", "completionTime") != ""
+}
+
+// withClass returns a PodSpec with what its RuntimeClass adds, as the API server does.
+func (m *manifests) withClass(spec corev1.PodSpec) corev1.PodSpec {
+	if spec.RuntimeClassName == nil || m.classes[*spec.RuntimeClassName] == nil {
+		return spec
+	}
+	class := m.classes[*spec.RuntimeClassName]
+	selector := map[string]string{}
+	maps.Copy(selector, class.NodeSelector)
+	maps.Copy(selector, spec.NodeSelector)
+	spec.NodeSelector, spec.Tolerations = selector, append(slices.Clip(spec.Tolerations), class.Tolerations...)
+	return spec
 }
 
 // refuses returns why a node does not take pods, by the scheduler's own functions; "": it takes them.
-func refuses(n *corev1.Node, p *pods) string {
-	matches, err := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: p.spec}).Match(n)
+func refuses(n *corev1.Node, spec corev1.PodSpec) string {
+	matches, err := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: spec}).Match(n)
 	if err != nil {
 		return "" // the API server rejects the selector
 	}
 	if !matches {
-		return "does not have the labels"
+		return otherLabels
 	}
-	taint, found := schedulingv1.FindMatchingUntoleratedTaint(klog.Logger{}, n.Spec.Taints, p.spec.Tolerations, lasting, true)
+	taint, found := schedulingv1.FindMatchingUntoleratedTaint(klog.Logger{}, n.Spec.Taints, spec.Tolerations, lasting, true)
 	if found {
 		return "has the taint " + taint.ToString()
 	}

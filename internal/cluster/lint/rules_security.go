@@ -92,7 +92,9 @@ func nonRoot(p *pods, found report) {
 
 func plainHostNetwork(p *pods, found report) {
 	if p.spec.HostNetwork && !p.isHostProcess() {
-		found(seen{at: p.at("hostNetwork"), what: "hostNetwork has no effect on Windows: the pods get a network of their own"})
+		// Without another dnsPolicy, kubelet gives pods with hostNetwork the DNS of the node, and others that of the cluster.
+		byHand := p.spec.DNSPolicy == "" || p.spec.DNSPolicy == corev1.DNSClusterFirst
+		found(seen{at: p.at("hostNetwork"), what: "hostNetwork has no effect on Windows: the pods get a network of their own", byHand: byHand})
 	}
 }
 

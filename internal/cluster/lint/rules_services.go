@@ -109,6 +109,9 @@ func targetPorts(o *object, m *manifests, found report) {
 		if port.TargetPort.Type != intstr.String || port.TargetPort.StrVal == "" {
 			continue
 		}
+		if !m.spend(len(selected)) {
+			return
+		}
 		numbers := map[int32]string{}
 		for _, p := range selected {
 			if number, ok := p.port(port.TargetPort.StrVal); ok {
@@ -133,14 +136,18 @@ func listed(numbers map[int32]string) string {
 
 // port returns the number of a port with a name.
 func (p *pods) port(name string) (number int32, ok bool) {
-	for _, c := range p.spec.Containers {
-		for _, port := range c.Ports {
-			if port.Name == name {
-				return port.ContainerPort, true
+	if p.ports == nil {
+		p.ports = map[string]int32{}
+		for _, c := range p.spec.Containers {
+			for _, port := range c.Ports {
+				if _, known := p.ports[port.Name]; !known {
+					p.ports[port.Name] = port.ContainerPort
+				}
 			}
 		}
 	}
-	return 0, false
+	number, ok = p.ports[name]
+	return number, ok
 }
 
 func dualStack(o *object, m *manifests, found report) {

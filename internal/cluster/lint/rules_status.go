@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/swdt-dev/swdt/internal/cluster/documents"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
@@ -28,6 +29,7 @@ type said struct {
 	node   string
 	code   int32 // of a container that has ended, if exited
 	exited bool
+	waits  bool // a container waits
 }
 
 // statusRules are about what kubelet, the scheduler and controllers report of pods for Windows.
@@ -132,7 +134,7 @@ func signs() []sign {
 			"name a program of the image, such as cmd /c or powershell -Command", "https://github.com/containerd/containerd/issues/6300",
 			waiting("RunContainerError", "hcs::System::CreateProcess 544494: The system cannot find the file specified.: unknown"),
 			func(s said) bool {
-				return has("createprocess")(s) && has("cannot find the file", "cannot find the path", "0x2", "is not a valid win32 application")(s)
+				return has("createprocess")(s) && has("cannot find the file", "cannot find the path", "(0x2)", "is not a valid win32 application")(s)
 			}),
 		newSign("pod-mount", "the volumes are mounted", "a volume is not mounted",
 			"kubelet or containerd cannot mount it on Windows.", "compare the volume with what Windows can mount: SMB, CSI drivers with pods for Windows, folders and named pipes",
@@ -149,7 +151,7 @@ func signs() []sign {
 			"read the message, and change the pods or the node", kubernetesAt+"pkg/kubelet/lifecycle/handlers.go",
 			failed("OutOfmemory", "Node didn't have enough resource: memory, requested: 8589934592, used: 6442450944, capacity: 8000000000"),
 			func(s said) bool {
-				return len(s.at) > 0 && s.at[len(s.at)-1] == "reason" || strings.HasPrefix(s.reason, "OutOf")
+				return strings.HasPrefix(s.reason, "OutOf") || slices.Contains(refusals(), s.reason)
 			}),
 		newSign("pod-rejected", "the API server accepts the pods of a controller", "the API server rejects the pods of a controller", "the controller makes no pods, and tries again.",
 			"correct the fields that the message names; `swdt lint` finds them in manifests", "https://kubernetes.io/docs/concepts/security/pod-security-admission/",
@@ -165,11 +167,41 @@ func signs() []sign {
 		newSign("pod-exit", "no container ends with a status of Windows", "a container ended with a status of Windows", "the status names why Windows or the runtime of the program ended it.",
 			"read the last lines of the log with `kubectl logs --previous`", "https://learn.microsoft.com/openspecs/windows_protocols/ms-erref/596a1078-e883-4972-9bbc-49e60bebca55",
 			exited, func(s said) bool { return s.exited }),
+		newSign("pod-crash", "the containers go on running", "a container ends again and again",
+			"kubelet starts it after ever longer waits, of up to five minutes.",
+			"read the last lines of the log with `kubectl logs --previous`, and the exit code", "https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/",
+			exampleHead+exampleOS+exampleNode+exampleList+"status: {containerStatuses: [{name: web, state: {waiting: {reason: CrashLoopBackOff, message: back-off 5m0s restarting failed container}}, "+
+				"lastState: {terminated: {reason: Error, exitCode: 1}}}]}\n",
+			reasoned("CrashLoopBackOff", "BackOff")),
+		newSign("pod-probe", "the probes succeed", "a probe of a container fails",
+			"kubelet starts the container again, or takes the pod out of its Services.",
+			"read the message; starting PowerShell takes longer than the default timeout of 1 s", "https://kubernetes.io/docs/concepts/workloads/pods/probes/",
+			event("Pod", "web", "Unhealthy", "Readiness probe failed: command timed out"),
+			reasoned("Unhealthy", "ProbeWarning")),
+		newSign("pod-ended", "the pod is not ended by kubelet", "kubelet ended the pod",
+			"the node was short of something, it was shut down, or the pod was allowed to run for a time.",
+			"read the message; a controller makes another pod", "https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/",
+			failed("Evicted", "The node was low on resource: memory. Threshold quantity: 500Mi, available: 396Mi."),
+			reasoned("Evicted", "DeadlineExceeded", "NodeShutdown", "Terminated", "NodeLost", "Preempting")),
+		newSign("pod-gated", "the scheduler may place the pods", "a scheduling gate holds the pods back",
+			"the program that set the gate has to remove it.", "look at spec.schedulingGates, and for the program",
+			"https://kubernetes.io/docs/concepts/scheduling-eviction/pod-scheduling-readiness/",
+			strings.Replace(unscheduled, "Unschedulable", "SchedulingGated", 1), reasoned("SchedulingGated")),
 		newSign("pod-start", "the containers start", "a container does not start", "kubelet or containerd reports another error.",
 			"read the message, and the logs of kubelet and containerd: `swdt logs kubelet`", "https://kubernetes.io/docs/tasks/debug/debug-application/debug-pods/",
 			waiting("CreateContainerError", "context deadline exceeded"),
-			reasoned("CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PreStartHookError", "PostStartHookError", "FailedCreatePodSandBox")),
+			func(s said) bool {
+				return s.waits && s.reason != "ContainerCreating" && s.reason != "PodInitializing" || s.reason == "FailedCreatePodSandBox"
+			}),
 	}
+}
+
+// refusals are the reasons for which kubelet refuses pods (admissionRejectionReasons in pkg/kubelet/allocation of Kubernetes
+// 1.36.3), besides those about the operating system and OutOf….
+func refusals() []string {
+	return []string{"AppArmor", "InvalidNodeInfo", "InitContainerRestartPolicyForbidden", "SupplementalGroupsPolicyNotSupported",
+		"UnexpectedAdmissionError", "UnknownReason", "UnexpectedPredicateFailureType", "NodeAffinity", "NodePorts", "TaintToleration",
+		"SysctlForbidden", "TopologyAffinityError", "PodLevelResourcesNotSupported", "PodFeatureUnsupported"}
 }
 
 // exitOf returns for people the status with which Windows ended a process.
@@ -179,6 +211,14 @@ func exitOf(code int32) string {
 		return fmt.Sprintf("a container ended with 0x%08X: %s", status, what)
 	}
 	return fmt.Sprintf("a container ended with 0x%08X, an error of Windows", status)
+}
+
+// endedByCtrlC is the status of a program that Ctrl-C has ended, as kubelet ends containers.
+const endedByCtrlC = 0xC000013A
+
+// isStatus reports whether an exit code is a status of Windows, and no number of the program's own such as -1.
+func isStatus(code uint32) bool {
+	return statuses()[code] != "" || code >= 0xC0000000 && code < 0xD0000000
 }
 
 // statuses are the statuses that containers of public reports ended with (ntstatus.h, and CLR's exception).
@@ -226,11 +266,14 @@ func saidByStatus(o *object) (all []said) {
 			add(said{at: path{"status", "conditions"}.index(i), reason: c.Reason, text: c.Message})
 		}
 	}
-	for name, list := range map[string][]corev1.ContainerStatus{"initContainerStatuses": status.InitContainerStatuses, "containerStatuses": status.ContainerStatuses} {
-		for i, c := range list {
-			at := path{"status", name}.index(i)
+	for _, list := range []struct {
+		name string
+		all  []corev1.ContainerStatus
+	}{{"initContainerStatuses", status.InitContainerStatuses}, {"containerStatuses", status.ContainerStatuses}} {
+		for i, c := range list.all {
+			at := path{"status", list.name}.index(i)
 			if w := c.State.Waiting; w != nil {
-				add(said{at: at.child("state", "waiting"), reason: w.Reason, text: w.Message})
+				add(said{at: at.child("state", "waiting"), reason: w.Reason, text: w.Message, waits: w.Reason != ""})
 			}
 			ended, key := c.State.Terminated, "state"
 			if ended == nil {
@@ -239,11 +282,13 @@ func saidByStatus(o *object) (all []said) {
 			if ended == nil {
 				continue
 			}
-			if uint32(ended.ExitCode) >= 0xC0000000 {
-				add(said{at: at.child(key, "terminated"), reason: ended.Reason, code: ended.ExitCode, exited: true, text: cmp.Or(ended.Message, fmt.Sprintf("exit code %d", ended.ExitCode))})
-			} else if ended.Message != "" {
-				add(said{at: at.child(key, "terminated"), reason: ended.Reason, text: ended.Message})
+			one := said{at: at.child(key, "terminated"), reason: ended.Reason, text: cmp.Or(ended.Message, fmt.Sprintf("exit code %d", ended.ExitCode))}
+			if isStatus(uint32(ended.ExitCode)) && !(c.Ready && uint32(ended.ExitCode) == endedByCtrlC) {
+				one.code, one.exited = ended.ExitCode, true
+			} else if ended.Message == "" {
+				continue
 			}
+			add(one)
 		}
 	}
 	return all
@@ -251,7 +296,11 @@ func saidByStatus(o *object) (all []said) {
 
 func (m *manifests) saidByEvent(o *object) []said {
 	var e corev1.Event
-	if o.decode(nil, &e) != nil || e.Type != corev1.EventTypeWarning || !m.windows[about{e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name}] {
+	if o.decode(nil, &e) != nil || e.Type != corev1.EventTypeWarning {
+		return nil
+	}
+	of := m.windows[about{e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name}]
+	if of == nil || of.isOvertaken(e) {
 		return nil
 	}
 	name := e.InvolvedObject.Name
@@ -259,6 +308,22 @@ func (m *manifests) saidByEvent(o *object) []said {
 		name = e.InvolvedObject.Namespace + "/" + name
 	}
 	return []said{{at: path{"message"}, about: e.InvolvedObject.Kind + " " + name, reason: e.Reason, text: e.Message, node: e.Source.Host}}
+}
+
+// isOvertaken reports whether an event is about an earlier object of that name, or about a pod that is ready or has ended
+// since.
+func (o *object) isOvertaken(e corev1.Event) bool {
+	if uid := documents.Text(o.node, "metadata", "uid"); uid != "" && e.InvolvedObject.UID != "" && uid != string(e.InvolvedObject.UID) {
+		return true
+	}
+	var status corev1.PodStatus
+	if o.kind != "Pod" || o.decode(path{"status"}, &status) != nil {
+		return false
+	}
+	return status.Phase == corev1.PodSucceeded || slices.ContainsFunc(status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue ||
+			c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && e.Reason == "FailedScheduling"
+	})
 }
 
 // The examples of reports.

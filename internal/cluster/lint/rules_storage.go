@@ -70,9 +70,19 @@ func storageRules() []Rule {
 func memoryVolumes(p *pods, found report) {
 	for i, v := range p.spec.Volumes {
 		if v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory {
-			found(seen{at: p.at("volumes").index(i).child("emptyDir", "medium"), what: fmt.Sprintf("volume %s is a folder on the disk, not in memory", v.Name)})
+			// kubelet counts a volume of the default medium as ephemeral storage.
+			byHand := v.EmptyDir.SizeLimit != nil || p.limitsStorage()
+			found(seen{at: p.at("volumes").index(i).child("emptyDir", "medium"), what: fmt.Sprintf("volume %s is a folder on the disk, not in memory", v.Name), byHand: byHand})
 		}
 	}
+}
+
+// limitsStorage reports whether a container has a limit of ephemeral storage.
+func (p *pods) limitsStorage() bool {
+	return slices.ContainsFunc(p.containers(), func(c container) bool {
+		_, limited := c.Resources.Limits[corev1.ResourceEphemeralStorage]
+		return limited
+	})
 }
 
 func hugePages(p *pods, found report) {

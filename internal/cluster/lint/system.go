@@ -18,6 +18,8 @@ type system struct {
 	assumed bool
 	// placed reports that the scheduler puts the pods on nodes of that system alone.
 	placed bool
+	// guessed reports that a name of an image alone shows the system, or that fields contradict each other.
+	guessed bool
 	// maybe reports that something else than the system chooses the nodes, such as a label of a node pool.
 	maybe bool
 }
@@ -43,7 +45,7 @@ func systemOf(p *pods, classes map[string]corev1.OSName) system {
 	maybe := p.spec.NodeName != "" || len(p.spec.NodeSelector) > 0 || p.spec.Affinity != nil && p.spec.Affinity.NodeAffinity != nil
 	switch {
 	case field != "":
-		return system{name: field, by: "spec.os.name", placed: placed == field, maybe: maybe && placed == ""}
+		return system{name: field, by: "spec.os.name", placed: placed == field, guessed: placed != "" && placed != field, maybe: maybe && placed == ""}
 	case placed != "":
 		return system{name: placed, by: by, placed: true}
 	case p.isHostProcess():
@@ -53,7 +55,7 @@ func systemOf(p *pods, classes map[string]corev1.OSName) system {
 	}
 	for _, c := range p.containers() {
 		if isWindowsImage(c.Image) {
-			return system{name: corev1.Windows, by: "the image " + c.Image, maybe: maybe}
+			return system{name: corev1.Windows, by: "the image " + c.Image, guessed: true, maybe: maybe}
 		}
 	}
 	return system{maybe: maybe}

@@ -2,6 +2,7 @@
 package lintlive
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	nodev1 "k8s.io/api/node/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -56,6 +58,9 @@ const pageSize = 500
 // and hardly any more than some kB.
 const mostBytes = 64 << 20
 
+// mostOfAll bounds the answers about one kind.
+const mostOfAll = 256 << 20
+
 // Read hands the objects of a namespace to r; "": of all namespaces. Objects that others make, such as the pods of a
 // ReplicaSet, are left out: their maker is read.
 func Read(ctx context.Context, c *cluster.Cluster, r *lint.Reader, namespace string) error {
@@ -74,7 +79,12 @@ func Around(ctx context.Context, c *cluster.Cluster, r *lint.Reader) error {
 			return err
 		}
 	}
-	return nil
+	specs := resource{schema.GroupVersion{Group: "windows.k8s.io", Version: "v1"}, "GMSACredentialSpec", "gmsacredentialspecs", true}
+	err := specs.read(ctx, c, metav1.NamespaceAll, r.Around)
+	if apierrors.IsNotFound(err) { // the cluster does not have the resource
+		return nil
+	}
+	return err
 }
 
 // read hands the objects to take as their authors wrote them, as far as the API server shows that.
@@ -97,12 +107,27 @@ func hand(o *unstructured.Unstructured, take func([]byte)) error {
 	if err != nil {
 		return fmt.Errorf("write %s %s as JSON: %w", o.GetKind(), o.GetName(), err)
 	}
-	take(text)
+	take(escaped(text))
 	return nil
 }
 
-// each lists the objects of a namespace that a field selector chooses; "": all.
+// escaped returns JSON in which the characters that YAML does not allow are escapes.
+func escaped(text []byte) []byte {
+	var b bytes.Buffer
+	for _, r := range string(text) {
+		if r == 0x7f || r >= 0x80 && r < 0xa0 && r != 0x85 || r == 0xfeff || r == 0xfffe || r == 0xffff {
+			fmt.Fprintf(&b, "\\u%04x", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.Bytes()
+}
+
+// each lists the objects of a namespace that a field selector chooses; "": all. A hostile API server can send pages without
+// end: the sum of a list is bounded, and each page has to lead to another one.
 func (k resource) each(ctx context.Context, c *cluster.Cluster, namespace, fields string, visit func(*unstructured.Unstructured) error) error {
+	sum := 0
 	for next := ""; ; {
 		body, err := k.page(ctx, c, namespace, fields, next)
 		var list unstructured.UnstructuredList
@@ -119,8 +144,14 @@ func (k resource) each(ctx context.Context, c *cluster.Cluster, namespace, field
 				return err
 			}
 		}
-		if next = list.GetContinue(); next == "" {
+		sum += len(body)
+		switch more := list.GetContinue(); {
+		case more == "":
 			return nil
+		case more == next || len(list.Items) == 0 || sum > mostOfAll:
+			return fmt.Errorf("list the %s: the API server sends more than %d MiB, or pages without an end", k.plural, mostOfAll>>20)
+		default:
+			next = more
 		}
 	}
 }
