@@ -20,7 +20,7 @@ func TestEdit(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Symlink("a.yaml", link); err != nil {
-		t.Skip("links: ", err)
+		t.Fatal(err)
 	}
 	if err := localfile.Edit(link, []byte("one"), []byte("two")); err != nil {
 		t.Fatal(err)
