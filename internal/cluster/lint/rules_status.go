@@ -34,10 +34,11 @@ type said struct {
 
 // statusRules are about what kubelet, the scheduler and controllers report of pods for Windows.
 func statusRules() (all []Rule) {
-	for i, s := range signs() {
+	known := signs()
+	for i, s := range known {
 		s.object = func(o *object, m *manifests, found report) {
 			for _, one := range m.saidBy(o) {
-				if slices.IndexFunc(signs(), func(s sign) bool { return s.fits(one) }) == i {
+				if slices.IndexFunc(known, func(s sign) bool { return s.fits(one) }) == i {
 					found(seen{at: one.at, what: s.what(one, m), evidence: one.evidence()})
 				}
 			}
