@@ -8,7 +8,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster/lint"
 )
 
-// What the state of a pod has overtaken, and exit codes of the program's own, are no findings about Windows.
+// Reports that the state of a pod has overtaken, and exit codes of the program's own, are no findings.
 func TestReportsOfAPod(t *testing.T) {
 	const ready = "status: {phase: Running, conditions: [{type: Ready, status: 'True'}, {type: PodScheduled, status: 'True'}]}\n"
 	container := func(state string) string {
