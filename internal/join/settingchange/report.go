@@ -265,7 +265,7 @@ func (s *Settings) Fields(paths []string) (Listing, error) {
 // ChangedFields returns the fields that the last change of the program's settings has changed in its files.
 func (s *Settings) ChangedFields(ctx context.Context, n *node.Node) (Listing, error) {
 	l := Listing{Version: s.Version, kind: changed}
-	replaced, err := s.begin().lastChange(ctx, n)
+	_, replaced, err := s.begin().lastChange(ctx, n)
 	if none := (*NothingToUndoError)(nil); errors.As(err, &none) {
 		return l, nil
 	}

@@ -1,6 +1,7 @@
 package settingchange_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -138,4 +139,49 @@ func (b *bench) startBy(script string) {
 		}
 	}
 	b.register("kubelet", `C:\k\nssm.exe`)
+}
+
+// The node keeps files, and no command lines: half of a change is not taken back.
+func TestUndoOfFileAndCommandLine(t *testing.T) { synctest.Test(t, testUndoOfFileAndCommandLine) }
+
+func testUndoOfFileAndCommandLine(t *testing.T) {
+	b := newBench(t)
+	line := b.line("kubelet")
+	b.register("kubelet", line+" --max-pods=110")
+	b.Put(configFile, []byte(header+"maxPods: 20\n"))
+	if _, err := b.change(kubesettings.Kubelet, "-maxPods"); err != nil {
+		t.Fatal(err)
+	}
+	undo := func(s *settingchange.Settings) (*settingchange.Plan, error) { return s.Undo(t.Context(), b.Node.Node) }
+	pid := b.pid("kubelet")
+	_, err := b.apply(undo, kubesettings.Kubelet)
+	var none *settingchange.NothingToUndoError
+	if !errors.As(err, &none) || !strings.Contains(err.Error(), "push 1 changed its command line too") {
+		t.Error(err)
+	}
+	if string(b.Get(configFile)) != header || b.line("kubelet") != line || b.pid("kubelet") != pid {
+		t.Errorf("the node was touched: %q, %s", b.Get(configFile), b.line("kubelet"))
+	}
+	l, err := b.read(kubesettings.Kubelet).ChangedFields(t.Context(), b.Node.Node)
+	if err != nil || len(l.Settings) != 1 || l.Settings[0].Before != "20" {
+		t.Errorf("%+v, %v", l.Settings, err)
+	}
+}
+
+// A file with which the new version of kubelet ends is not put back.
+func TestUndoOfASettingThatEndsKubelet(t *testing.T) {
+	synctest.Test(t, testUndoOfASettingThatEndsKubelet)
+}
+
+func testUndoOfASettingThatEndsKubelet(t *testing.T) {
+	b := newBench(t)
+	b.Put(configFile, []byte(header+"userNamespaces: {idsPerPod: 65536}\n"))
+	if _, err := b.change(kubesettings.Kubelet, "-userNamespaces"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := b.apply(func(s *settingchange.Settings) (*settingchange.Plan, error) { return s.Undo(t.Context(), b.Node.Node) }, kubesettings.Kubelet)
+	var refused *settingchange.RefusedError
+	if !errors.As(err, &refused) || string(b.Get(configFile)) != header {
+		t.Errorf("%v, %q", err, b.Get(configFile))
+	}
 }
