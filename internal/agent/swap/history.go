@@ -45,7 +45,7 @@ type PastComponent struct {
 	Action          Action `json:"action,omitempty"` // "": the transaction has not ended
 	Brought         bool   `json:"brought,omitempty"`
 	CommandLine     bool   `json:"commandLine,omitempty"` // that of the service changed; false also in rows of older agents
-	SHA256          string `json:"sha256,omitempty"` // of the brought file; without one, of the file at the destination
+	SHA256          string `json:"sha256,omitempty"`      // of the brought file; without one, of the file at the destination
 	PreviousSHA256  string `json:"previousSha256,omitempty"`
 	PreviousVersion string `json:"previousVersion,omitempty"`
 	Version         string `json:"version,omitempty"` // that the brought file reported; "": unknown, or it was put back

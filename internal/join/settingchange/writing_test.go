@@ -58,7 +58,7 @@ func testAnEmptyText(t *testing.T) {
 	}
 }
 
-// What no version knows can be removed, as a file has it; what no file has is removed already.
+// A field that no version knows can be removed from a file. One that no file has is removed already.
 func TestAnUnknownFieldIsRemoved(t *testing.T) { synctest.Test(t, testAnUnknownFieldIsRemoved) }
 
 func testAnUnknownFieldIsRemoved(t *testing.T) {
