@@ -166,7 +166,7 @@ func pastTransaction(t swap.Past) *agentv1.PastTransaction {
 	for _, c := range t.Components {
 		row.Components = append(row.Components, &agentv1.PastComponent{
 			Name: c.Name, Destination: c.Destination, Service: c.Service,
-			Action: word.Value[agentv1.SwapAction](string(c.Action)), Brought: c.Brought,
+			Action: word.Value[agentv1.SwapAction](string(c.Action)), Brought: c.Brought, CommandLine: c.CommandLine,
 			Sha256: c.SHA256, PreviousSha256: c.PreviousSHA256, PreviousVersion: c.PreviousVersion,
 			Version: c.Version,
 		})

@@ -300,6 +300,10 @@ func (a *app) changeNode(ctx context.Context, n *node.Node, doc config.Document,
 	if err != nil {
 		return push.NodeResult{}, err
 	}
+	// Read names the place of the settings of a program that is no service, and Place does not.
+	if _, err := settingchange.Read(ctx, n, o.program, table); err != nil {
+		return push.NodeResult{}, err
+	}
 	documents, open := withServices([]config.Document{doc}, []string{string(o.program)})
 	doc, err = push.Place(ctx, n, documents[0], open[doc.Node.Metadata.Name], r)
 	if err == nil {

@@ -3,8 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/maruel/natural"
 	"github.com/swdt-dev/swdt/internal/cluster/kubesettings"
 	"github.com/swdt-dev/swdt/internal/cluster/upgradecheck"
 	"github.com/swdt-dev/swdt/internal/config"
@@ -28,13 +30,13 @@ func (a *app) fixNodes(ctx context.Context, o *upgradeCheckOptions, report upgra
 			return err
 		}
 	}
-	results, err := a.removeSettings(ctx, o, removals)
-	if err != nil {
-		return err
-	}
+	results, stopped := a.removeSettings(ctx, o, removals)
 	fixed.Complete(results)
 	if err := a.print(fixed, fixed.WriteText); err != nil {
 		return err
+	}
+	if stopped != nil {
+		return stopped
 	}
 	if failed == nil {
 		failed = fleet.Failures(results)
@@ -45,7 +47,8 @@ func (a *app) fixNodes(ctx context.Context, o *upgradeCheckOptions, report upgra
 	return failed
 }
 
-// removeSettings shows the changes of all nodes, asks, and makes them.
+// removeSettings shows the changes of all nodes, asks, and makes them. A node whose changes cannot be planned is left out,
+// with its error. The results are there also with an error: those of the plan if the answer is no.
 func (a *app) removeSettings(ctx context.Context, o *upgradeCheckOptions, removals []upgradecheck.Removal) (
 	[]fleet.Result[push.NodeResult], error) {
 	if len(removals) == 0 {
@@ -64,14 +67,28 @@ func (a *app) removeSettings(ctx context.Context, o *upgradeCheckOptions, remova
 		return false
 	})
 	plans := a.onPrograms(ctx, s, o, removals, true)
-	if err := fleet.Failures(plans); err != nil || a.global.dryRun {
-		return plans, err
+	ready, results := map[string]bool{}, []fleet.Result[push.NodeResult]{}
+	for _, planned := range plans {
+		if planned.Err == nil {
+			ready[planned.Name()] = true
+		} else {
+			results = append(results, planned)
+		}
 	}
+	if len(ready) == 0 || a.global.dryRun {
+		return plans, nil
+	}
+	s = s.only(func(name string) bool { return ready[name] })
+	removals = slices.DeleteFunc(slices.Clone(removals), func(r upgradecheck.Removal) bool {
+		return !slices.ContainsFunc(s.names(), func(name string) bool { return o.names[name] == r.Node })
+	})
 	if err := confirm(ctx, s.options.Prompt, o.yes, fmt.Sprintf("Remove %s from %s, and restart their services?",
 		several(len(removals), "setting"), strings.Join(s.names(), ", "))); err != nil {
-		return nil, err
+		return plans, err
 	}
-	return a.onPrograms(ctx, s, o, removals, false), nil
+	results = append(results, a.onPrograms(ctx, s, o, removals, false)...)
+	slices.SortStableFunc(results, func(a, b fleet.Result[push.NodeResult]) int { return natural.Compare(a.Name(), b.Name()) })
+	return results, nil
 }
 
 func several(n int, noun string) string { return finding.Several(n, noun) }

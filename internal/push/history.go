@@ -60,7 +60,15 @@ type PastComponent struct {
 	Version        PastVersion `json:"version"`
 	Kept           Kept        `json:"kept"`
 
-	brought bool
+	brought     bool
+	commandLine bool // the push changed the command line of the service
+}
+
+// ChangedCommandLine reports whether the push changed the command line of a service.
+func (p PastPush) ChangedCommandLine(service string) bool {
+	return slices.ContainsFunc(p.Components, func(c PastComponent) bool {
+		return c.commandLine && strings.EqualFold(c.Service, service)
+	})
 }
 
 // PastVersion has the versions that the two files have reported; "": unknown.
@@ -149,6 +157,7 @@ func pastPush(t *agentv1.PastTransaction) PastPush {
 		push.Components = append(push.Components, PastComponent{
 			Name: c.GetName(), Destination: c.GetDestination(), Service: c.GetService(), Action: word.Of(c.GetAction()),
 			SHA256: c.GetSha256(), PreviousSHA256: c.GetPreviousSha256(), brought: c.GetBrought(),
+			commandLine: c.GetCommandLine(),
 		})
 	}
 	return push

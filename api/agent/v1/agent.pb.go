@@ -7518,6 +7518,7 @@ type PastComponent struct {
 	PreviousVersion string                 `protobuf:"bytes,7,opt,name=previous_version,json=previousVersion,proto3" json:"previous_version,omitempty"` // as that file reported it; empty: unknown
 	Brought         bool                   `protobuf:"varint,8,opt,name=brought,proto3" json:"brought,omitempty"`                                       // the transaction brought a file, rather than restart the service alone
 	Version         string                 `protobuf:"bytes,9,opt,name=version,proto3" json:"version,omitempty"`                                        // as the brought file reported it; empty: unknown, or it was put back
+	CommandLine     bool                   `protobuf:"varint,10,opt,name=command_line,json=commandLine,proto3" json:"command_line,omitempty"`           // the transaction changed the command line of the service
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -7608,6 +7609,13 @@ func (x *PastComponent) GetVersion() string {
 		return x.Version
 	}
 	return ""
+}
+
+func (x *PastComponent) GetCommandLine() bool {
+	if x != nil {
+		return x.CommandLine
+	}
+	return false
 }
 
 var File_agent_proto protoreflect.FileDescriptor
@@ -8135,7 +8143,7 @@ const file_agent_proto_rawDesc = "" +
 	"\n" +
 	"components\x18\n" +
 	" \x03(\v2\x1c.swdt.agent.v1.PastComponentR\n" +
-	"components\"\xb2\x02\n" +
+	"components\"\xd5\x02\n" +
 	"\rPastComponent\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdestination\x18\x02 \x01(\tR\vdestination\x12\x18\n" +
@@ -8145,7 +8153,9 @@ const file_agent_proto_rawDesc = "" +
 	"\x0fprevious_sha256\x18\x06 \x01(\tR\x0epreviousSha256\x12)\n" +
 	"\x10previous_version\x18\a \x01(\tR\x0fpreviousVersion\x12\x18\n" +
 	"\abrought\x18\b \x01(\bR\abrought\x12\x18\n" +
-	"\aversion\x18\t \x01(\tR\aversion*P\n" +
+	"\aversion\x18\t \x01(\tR\aversion\x12!\n" +
+	"\fcommand_line\x18\n" +
+	" \x01(\bR\vcommandLine*P\n" +
 	"\n" +
 	"Simulation\x12\x13\n" +
 	"\x0fSIMULATION_NONE\x10\x00\x12\x13\n" +

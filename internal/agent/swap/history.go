@@ -44,7 +44,8 @@ type PastComponent struct {
 	Service         string `json:"service,omitempty"`
 	Action          Action `json:"action,omitempty"` // "": the transaction has not ended
 	Brought         bool   `json:"brought,omitempty"`
-	SHA256          string `json:"sha256,omitempty"` // of the brought file; without one, of the file at the destination
+	CommandLine     bool   `json:"commandLine,omitempty"` // that of the service changed; false also in rows of older agents
+	SHA256          string `json:"sha256,omitempty"`      // of the brought file; without one, of the file at the destination
 	PreviousSHA256  string `json:"previousSha256,omitempty"`
 	PreviousVersion string `json:"previousVersion,omitempty"`
 	Version         string `json:"version,omitempty"` // that the brought file reported; "": unknown, or it was put back
@@ -180,7 +181,7 @@ func pastOf(id string, records []record) Past {
 	for _, c := range plan.Components {
 		part := PastComponent{
 			Name: c.Name, Destination: strings.ReplaceAll(c.Destination, "/", `\`), Service: c.Service,
-			Action: actions[c.Name], Brought: c.swaps(), SHA256: c.SHA256,
+			Action: actions[c.Name], Brought: c.swaps(), CommandLine: c.CommandLine != "", SHA256: c.SHA256,
 			PreviousSHA256: c.PreviousSHA256, PreviousVersion: cut(c.PreviousVersion, longestPast),
 			Version: cut(versions[c.Name], longestPast),
 		}

@@ -97,7 +97,7 @@ func (r *Reader) arguments(p kubesettings.Program, args []string, place func(int
 			continue
 		}
 		at := place(i)
-		if !ok && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+		if !ok && i+1 < len(args) && commandline.IsValue(args[i+1]) {
 			i++
 			value = args[i]
 		}

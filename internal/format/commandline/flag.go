@@ -12,7 +12,7 @@ func Flag(line, name string) string {
 		if given != name || !strings.HasPrefix(arg, "-") {
 			continue
 		}
-		if !assigned && i+1 < len(args) {
+		if !assigned && i+1 < len(args) && IsValue(args[i+1]) {
 			value = args[i+1]
 		}
 		return value

@@ -24,8 +24,8 @@ func arguments(line string) []argument {
 // Set returns the command line with another value for a program's flag, which may occur under any
 // of these names. If the flag occurs several times, Set changes its last occurrence. Arguments
 // before the program, such as the flags of a wrapper, stay unchanged. If the flag is missing, Set
-// appends it under the first name, with an equal sign. ok is false if the command line does not run
-// the program.
+// appends it under the first name. Such a flag, and one that had no value, gets an equal sign. ok is
+// false if the command line does not run the program.
 func Set(line, program, value string, names ...string) (changed string, ok bool) {
 	all := arguments(line)
 	at := indexOfProgram(all, program)
@@ -37,17 +37,18 @@ func Set(line, program, value string, names ...string) (changed string, ok bool)
 		if !isFlag(given, names) {
 			continue
 		}
-		if assigned || i+1 == len(all) {
-			return line[:all[i].start] + Quote(given+"="+value) + line[all[i].end:], true
+		if !assigned && i+1 < len(all) && IsValue(all[i+1].text) {
+			return line[:all[i+1].start] + Quote(value) + line[all[i+1].end:], true
 		}
-		return line[:all[i+1].start] + Quote(value) + line[all[i+1].end:], true
+		return line[:all[i].start] + Quote(given+"="+value) + line[all[i].end:], true
 	}
 	return strings.TrimRight(line, " \t") + " " + Quote("--"+names[0]+"="+value), true
 }
 
 // Change returns the command line with other values for a program's flag, which may occur under any of these names and
-// several times. change gets each value, the last one first, and returns the new value, or false to remove the flag. ok
-// is false if the command line does not run the program.
+// several times. change gets each value, the last one first, and returns the new value, or false to remove the flag. The
+// value of a flag that has none is true, as boolean flags are read. ok is false if the command line does not run the
+// program.
 func Change(line, program string, change func(value string) (string, bool), names ...string) (changed string, ok bool) {
 	all := arguments(line)
 	at := indexOfProgram(all, program)
@@ -60,15 +61,19 @@ func Change(line, program string, change func(value string) (string, bool), name
 			continue
 		}
 		last := i
-		if !assigned && i+1 < len(all) {
+		switch {
+		case assigned:
+		case i+1 < len(all) && IsValue(all[i+1].text):
 			last, value = i+1, all[i+1].text
+		default:
+			value = "true"
 		}
 		after, keep := change(value)
 		switch {
 		case !keep:
 			line = strings.TrimRight(line[:all[i].start], " \t") + line[all[last].end:]
 		case after == value:
-		case assigned:
+		case last == i:
 			line = line[:all[i].start] + Quote(given+"="+after) + line[all[i].end:]
 		default:
 			line = line[:all[last].start] + Quote(after) + line[all[last].end:]
@@ -90,6 +95,13 @@ func Has(line, program string, names ...string) bool {
 		}
 	}
 	return false
+}
+
+// IsValue reports whether the argument behind a flag without an equal sign is its value, and no flag of its own. A
+// negative number is a value.
+func IsValue(arg string) bool {
+	number := len(arg) > 1 && arg[1] >= '0' && arg[1] <= '9'
+	return !strings.HasPrefix(arg, "-") || number
 }
 
 func isFlag(given string, names []string) bool {

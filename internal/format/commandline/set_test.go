@@ -20,6 +20,9 @@ func TestSet(t *testing.T) {
 		`C:\my k\kubelet.exe --config="a b"  `:           `C:\my k\kubelet.exe --config="a b" --v=6`,
 		`log-runner.exe --v=9 c:/k/KUBELET.EXE --vm=x`:   `log-runner.exe --v=9 c:/k/KUBELET.EXE --vm=x --v=6`,
 		`C:\k\kubelet --windows-service "--v" "2" --x=y`: `C:\k\kubelet --windows-service "--v" 6 --x=y`,
+		`C:\k\kubelet.exe --v --x=y`:                     `C:\k\kubelet.exe --v=6 --x=y`, // as a bare boolean flag
+		`C:\k\kubelet.exe --v "--x=y z"`:                 `C:\k\kubelet.exe --v=6 "--x=y z"`,
+		`C:\k\kubelet.exe --v -9 --x=y`:                  `C:\k\kubelet.exe --v 6 --x=y`,
 	} {
 		got, ok := commandline.Set(line, "kubelet.exe", "6", "v")
 		if diff := cmp.Diff(want, got); diff != "" || !ok {
@@ -73,6 +76,8 @@ func TestChange(t *testing.T) {
 		`C:\k\kubelet.exe --v=2  --g gone`:              `C:\k\kubelet.exe --v=2`,
 		`C:\k\kubelet.exe "--g=a b" --g=gone "--c=d e"`: `C:\k\kubelet.exe "--g=A B" "--c=d e"`,
 		`runner.exe --g=a "C:\my k\kubelet.exe"`:        `runner.exe --g=a "C:\my k\kubelet.exe"`,
+		`C:\k\kubelet.exe --g --v=2`:                    `C:\k\kubelet.exe --g=TRUE --v=2`, // programs read a bare flag as true
+		`C:\k\kubelet.exe --v=2 --g`:                    `C:\k\kubelet.exe --v=2 --g=TRUE`,
 	} {
 		got, ok := commandline.Change(line, "kubelet.exe", upper, "g")
 		if diff := cmp.Diff(want, got); diff != "" || !ok {
@@ -81,5 +86,34 @@ func TestChange(t *testing.T) {
 	}
 	if got, ok := commandline.Change(`C:\k\other.exe --g=a`, "kubelet.exe", upper, "g"); ok || got != `C:\k\other.exe --g=a` {
 		t.Errorf("another program: %v %s", ok, got)
+	}
+}
+
+// A flag without a value goes alone: the flag behind it stays. A flag that keeps its value stays as it is written.
+func TestChangeOfABareFlag(t *testing.T) {
+	const line = `C:\k\kube-proxy.exe --enable-dsr --source-vip=10.1.2.3 --v=4`
+	for _, test := range []struct {
+		keep bool
+		want string
+	}{{true, line}, {false, `C:\k\kube-proxy.exe --source-vip=10.1.2.3 --v=4`}} {
+		got, ok := commandline.Change(line, "kube-proxy.exe", func(value string) (string, bool) {
+			if value != "true" {
+				t.Errorf("the value is %q", value)
+			}
+			return value, test.keep
+		}, "enable-dsr")
+		if !ok || got != test.want {
+			t.Errorf("%v: %s, want %s", test.keep, got, test.want)
+		}
+	}
+}
+
+func TestFlagBeforeAnother(t *testing.T) {
+	for line, want := range map[string]string{
+		`kubelet.exe --a --b=1`: "", `kubelet.exe --a 1 --b=1`: "1", `kubelet.exe --a -1`: "-1", `kubelet.exe --a`: "",
+	} {
+		if got := commandline.Flag(line, "a"); got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
 	}
 }

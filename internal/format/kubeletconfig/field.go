@@ -39,6 +39,9 @@ func (e *ValueError) Error() string { return e.Path + ": " + e.What + "; " + e.R
 // evictionHard.memory.available of KubeletConfiguration. The error is an *UnknownFieldError.
 func Lookup(document reflect.Type, path string) (Field, error) {
 	f := Field{kind: document}
+	if trimmed := strings.TrimRight(path, "."); trimmed != path { // an empty element, which no field has
+		return f, &UnknownFieldError{Path: path, Known: []string{trimmed}}
+	}
 	for rest := path; rest != ""; {
 		for f.kind.Kind() == reflect.Pointer {
 			f.kind = f.kind.Elem()
@@ -86,6 +89,9 @@ func (f Field) IsText() bool { return decodes(f.kind, "1s") }
 func (f Field) Parse(text string) (any, error) {
 	path := strings.Join(f.Path, ".")
 	if f.IsText() {
+		if !decodes(f.kind, text) {
+			return nil, &ValueError{path, "the value is no duration", "write " + wanted(f.base())}
+		}
 		return text, nil
 	}
 	var value any

@@ -39,7 +39,8 @@ func TestLookup(t *testing.T) {
 }
 
 func TestLookupRefuses(t *testing.T) {
-	for _, path := range []string{"maxpods", "authentication.anonymouss.enabled", "maxPods.x", "kind", "apiVersion", ""} {
+	for _, path := range []string{"maxpods", "authentication.anonymouss.enabled", "maxPods.x", "kind", "apiVersion", "", "maxPods.", "evictionHard.",
+		"authentication..anonymous", "."} {
 		_, err := kubeletconfig.Lookup(kubeletconfig.Kubelet(), path)
 		var unknown *kubeletconfig.UnknownFieldError
 		if !errors.As(err, &unknown) || len(unknown.Known) == 0 || slices.Contains(unknown.Known, "kind") {
@@ -47,7 +48,8 @@ func TestLookupRefuses(t *testing.T) {
 		}
 	}
 	for path, text := range map[string]string{"maxPods": "many", "clusterDNS": "10.96.0.10", "readOnlyPort": "[1]",
-		"failSwapOn": "", "imageGCHighThresholdPercent": "1.5", "evictionHard": "{a: [", "shutdownGracePeriodByPodPriority": "{a: 1}"} {
+		"failSwapOn": "", "nodeStatusUpdateFrequency": "10", "streamingConnectionIdleTimeout": "",
+		"authentication.webhook.cacheTTL": "soon", "imageGCHighThresholdPercent": "1.5", "evictionHard": "{a: [", "shutdownGracePeriodByPodPriority": "{a: 1}"} {
 		f, err := kubeletconfig.Lookup(kubeletconfig.Kubelet(), path)
 		if err != nil {
 			t.Fatal(err)

@@ -115,6 +115,9 @@ type editor struct {
 
 func parse(text string, path []string) (*editor, error) {
 	e := &editor{text: text, path: path, lines: []int{0}}
+	if len(path) == 0 {
+		return nil, e.fail("the path is empty")
+	}
 	if strings.ContainsAny(text, "\u0085\u2028\u2029") { // line ends of YAML that no other program counts
 		return nil, e.fail("the text has line ends of Unicode")
 	}
@@ -314,9 +317,6 @@ func (e *editor) remove() (string, error) {
 	}
 	if len(steps[last].m.Content) == 2 && steps[last].m != e.root {
 		return "", e.fail("it is the only field of an item")
-	}
-	if last < 0 {
-		return e.text, nil
 	}
 	if isFlow(steps[last].m) {
 		return e.removeFlow(steps[last].m, steps[last].at)

@@ -196,3 +196,16 @@ func TestRemove(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 }
+
+// An empty path names no field.
+func TestAnEmptyPath(t *testing.T) {
+	for name, edit := range map[string]func() (string, error){
+		"Set":    func() (string, error) { return yamledit.Set("a: 1\n", nil, "x") },
+		"Unset":  func() (string, error) { return yamledit.Unset("a: 1\n", nil) },
+		"Remove": func() (string, error) { return yamledit.Remove("a: 1\n", nil) },
+	} {
+		if text, err := edit(); !errors.As(err, new(*yamledit.PlaceError)) {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
+	}
+}

@@ -27,13 +27,21 @@ type Plan struct {
 	*editing
 	// Changes are the settings that change, in the order of the wishes.
 	Changes []Change
+
+	meant []setting // those that Changes are about
+}
+
+// setting names a setting.
+type setting struct {
+	kind upgradecheck.Kind
+	name string
 }
 
 // Change is a setting that changes.
 type Change struct {
 	Name   string `json:"name"`
-	Before string `json:"before"` // "": it is not set
-	After  string `json:"after"`  // "": it is not set
+	Before string `json:"before"` // "": it is not set; an empty text is two quotes
+	After  string `json:"after"`  // as Before
 	Where  string `json:"where"`
 }
 
@@ -58,8 +66,8 @@ func (s *Settings) Plan(wishes []Wish) (*Plan, error) {
 			return nil, err
 		}
 	}
-	if s.minor == 0 {
-		return p, nil
+	if err := p.checkOthers(); err != nil {
+		return nil, err
 	}
 	return p, p.check()
 }
@@ -71,11 +79,18 @@ func orUnknown(version string) string {
 	return version
 }
 
-// note records a change at a place.
-func (p *Plan) note(name, before, after string, d *draft) {
+// note records a change of a setting at a place.
+func (p *Plan) note(kind upgradecheck.Kind, name, before, after string, d *draft) {
 	where := d.Path
 	if where == "" {
 		where = "service " + string(p.Program)
+	}
+	p.meant = append(p.meant, setting{kind, name})
+	switch kind {
+	case upgradecheck.GateSetting:
+		name = "feature gate " + name
+	case upgradecheck.FlagSetting:
+		name = "--" + name
 	}
 	p.Changes = append(p.Changes, Change{Name: name, Before: before, After: after, Where: where})
 }
@@ -115,7 +130,7 @@ func (p *Plan) gate(w Wish) error {
 			return err
 		}
 	}
-	p.note(name, before, w.Value, d)
+	p.note(upgradecheck.GateSetting, w.Name, before, w.Value, d)
 	return nil
 }
 
@@ -140,9 +155,7 @@ func (p *Plan) gateOnLine(d *draft, w Wish) error {
 }
 
 func (p *Plan) gateInScript(d *draft, is upgradecheck.Setting, value string) error {
-	return d.edit(func(text string) (string, error) {
-		return script{file: d.Path, text: text, line: is.Place.Line}.gate(is.Name, value)
-	})
+	return d.editLine(is.Place.Line, func(s script) (string, error) { return s.gate(is.Name, value) })
 }
 
 // removeGate removes a gate wherever it is set, also where the program ignores it.
@@ -164,7 +177,7 @@ func (p *Plan) removeGate(name string) error {
 		if err != nil {
 			return err
 		}
-		p.note("feature gate "+name, is.Value, "", d)
+		p.note(upgradecheck.GateSetting, name, is.Value, "", d)
 	}
 	return nil
 }
@@ -172,11 +185,17 @@ func (p *Plan) removeGate(name string) error {
 // field sets or unsets a field of the configuration. If a flag sets it too, which wins, the flag changes.
 func (p *Plan) field(w Wish) error {
 	f, err := kubeletconfig.Lookup(p.document(), w.Name)
-	if err = p.knownField(f, w.Name, err); err != nil {
-		return err
-	}
 	if w.Unset {
+		if err != nil { // a file may have it all the same
+			f = kubeletconfig.Field{Path: strings.Split(w.Name, ".")}
+		}
+		if err := p.noGate(f.Path[0], w.Name); err != nil {
+			return err
+		}
 		return p.removeField(f)
+	}
+	if err = p.knownField("set", f, w.Name, err); err != nil {
+		return err
 	}
 	value, err := f.Parse(w.Value)
 	if err != nil {
@@ -205,7 +224,7 @@ func (p *Plan) field(w Wish) error {
 		d.after = content // the same value, written in another form
 		return err
 	}
-	p.note(w.Name, shown(f, before), shown(f, after), d)
+	p.note(upgradecheck.FieldSetting, w.Name, shown(f, before), shown(f, after), d)
 	return nil
 }
 
@@ -222,7 +241,7 @@ func (p *Plan) removeField(f kubeletconfig.Field) error {
 			return err
 		}
 		if before != nil {
-			p.note(strings.Join(f.Path, "."), shown(f, before), "", d)
+			p.note(upgradecheck.FieldSetting, strings.Join(f.Path, "."), shown(f, before), "", d)
 		}
 	}
 	if flag := p.flagOf(f.Declared); flag != "" && len(f.Path) == strings.Count(f.Declared, ".")+1 {
@@ -238,13 +257,17 @@ func (p *Plan) setFlag(f kubeletconfig.Field, is upgradecheck.Setting, value str
 			strings.Join(f.Path, "."), is.Name, is.Value, remedy.Command(string(p.Program), "config", "unset", f.Declared))
 	}
 	d := p.draftAt(is.Place)
-	if d == nil || is.Value == value {
+	if d == nil {
+		return nil
+	}
+	before := p.written(d, is)
+	if before == quoted(value) {
 		return nil
 	}
 	if err := p.changeFlag(d, is, func(string) (string, bool) { return value, true }); err != nil {
 		return err
 	}
-	p.note("--"+is.Name, is.Value, value, d)
+	p.note(upgradecheck.FlagSetting, is.Name, before, quoted(value), d)
 	return nil
 }
 
@@ -255,45 +278,77 @@ func (p *Plan) removeFlag(w Wish) error {
 		if is.Kind != upgradecheck.FlagSetting || is.Name != w.Name || d == nil {
 			continue
 		}
+		before := p.written(d, is)
 		if err := p.changeFlag(d, is, func(string) (string, bool) { return "", false }); err != nil {
 			return err
 		}
-		p.note("--"+w.Name, is.Value, "", d)
+		p.note(upgradecheck.FlagSetting, w.Name, before, "", d)
 	}
 	return nil
+}
+
+// written returns the value of a flag as its text has it. It is true if the flag has none.
+func (p *Plan) written(d *draft, is upgradecheck.Setting) string {
+	value, found := is.Value, false
+	err := p.changeFlag(d, is, func(at string) (string, bool) {
+		if !found { // the last one, which counts
+			value, found = at, true
+		}
+		return at, true
+	})
+	if err != nil {
+		return quoted(is.Value)
+	}
+	return quoted(value)
+}
+
+// quoted returns a value as it is shown: an empty text is two quotes.
+func quoted(value string) string {
+	if value == "" {
+		return `""`
+	}
+	return value
 }
 
 func (p *Plan) changeFlag(d *draft, is upgradecheck.Setting, change changer) error {
 	if d.Kind == nodesettings.CommandLine {
 		return p.changeLine(d, each(change), is.Name, strings.ReplaceAll(is.Name, "-", "_"))
 	}
-	return d.edit(func(text string) (string, error) {
-		return script{file: d.Path, text: text, line: is.Place.Line}.flag(is.Name, change)
-	})
+	return d.editLine(is.Place.Line, func(s script) (string, error) { return s.flag(is.Name, change) })
 }
 
-// knownField returns an error unless the version has the field. unknown is the error of a type that is newer or older.
-func (p *Plan) knownField(f kubeletconfig.Field, path string, unknown error) error {
+// knownField returns an error unless the version has the field. verb is what is to be done with it, and unknown the error
+// of a type that is newer or older.
+func (p *Plan) knownField(verb string, f kubeletconfig.Field, path string, unknown error) error {
+	failed := &UnknownError{Program: p.Program, Verb: verb, What: "field", Name: path, Why: p.minorText() + " has no field " + path}
 	var none *kubeletconfig.UnknownFieldError
 	if errors.As(unknown, &none) {
-		return &UnknownError{Program: p.Program, What: "field", Name: path, Why: p.minorText() + " has no field " + path,
-			Nearest: nearest(path, none.Known)}
+		failed.Nearest = nearest(path, none.Known)
+		return failed
 	}
-	if f.Declared == "featureGates" {
-		return fmt.Errorf("change %s: feature gates have a command of their own: %s", path,
-			remedy.Command(string(p.Program), "features", "get"))
+	if err := p.noGate(f.Declared, path); err != nil {
+		return err
 	}
 	if state := p.table.Field(p.Program, f.Declared, p.minor); !state.Known && p.minor > 0 {
-		return &UnknownError{Program: p.Program, What: "field", Name: path, Why: p.minorText() + " has no field " + path +
-			p.later(p.table.Field(p.Program, f.Declared, p.table.Newest()))}
+		failed.Why += p.later(p.table.Field(p.Program, f.Declared, p.table.Newest()))
+		return failed
 	}
 	return unknown
 }
 
+// noGate returns an error if a field is the one of feature gates.
+func (p *Plan) noGate(field, path string) error {
+	if field != "featureGates" {
+		return nil
+	}
+	return fmt.Errorf("change %s: feature gates have a command of their own: %s", path,
+		remedy.Command(string(p.Program), "features", "get"))
+}
+
 // later returns since when versions have a setting that this version lacks.
-func (p *Plan) later(s kubesettings.State) string {
-	if s.Known && s.Since > p.minor {
-		return fmt.Sprintf("; it is one since 1.%d", s.Since)
+func (s *Settings) later(newest kubesettings.State) string {
+	if newest.Known && newest.Since > s.minor {
+		return fmt.Sprintf("; it is one since 1.%d", newest.Since)
 	}
 	return ""
 }

@@ -1,7 +1,10 @@
 package settingchange
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/swdt-dev/swdt/internal/cluster/kubesettings"
@@ -15,13 +18,14 @@ import (
 // UnknownError reports a gate or a field that the version does not have.
 type UnknownError struct {
 	Program    kubesettings.Program
+	Verb       string // what was to be done: set or read
 	What, Name string
 	Why        string
 	Nearest    string // "": no name is near
 }
 
 func (e *UnknownError) Error() string {
-	text := fmt.Sprintf("set %s %s: %s", e.What, e.Name, e.Why)
+	text := fmt.Sprintf("%s %s %s: %s", e.Verb, e.What, e.Name, e.Why)
 	if e.Nearest != "" {
 		return text + "; did you mean " + e.Nearest + "?"
 	}
@@ -67,14 +71,21 @@ func (p *Plan) checkGate(w Wish) error {
 	if g.Known {
 		return nil
 	}
-	unknown := &UnknownError{Program: p.Program, What: "feature gate", Name: w.Name, Why: p.minorText() + " has no such gate, and ends with it"}
-	switch later := p.later(p.table.Gate(w.Name, p.table.Newest()).State); {
+	return p.unknownGate("set", w.Name)
+}
+
+// unknownGate returns the error for a gate that the version lacks. verb is what was to be done with it.
+func (s *Settings) unknownGate(verb, name string) error {
+	unknown := &UnknownError{Program: s.Program, Verb: verb, What: "feature gate", Name: name,
+		Why: s.minorText() + " has no such gate, and ends with it"}
+	removed, later := s.table.Gate(name, s.minor).Since, s.later(s.table.Gate(name, s.table.Newest()).State)
+	switch {
 	case later != "":
 		unknown.Why += later
-	case g.Since > 0:
-		unknown.Why = fmt.Sprintf("Kubernetes 1.%d removed it, and %s ends with it", g.Since, p.minorText())
+	case removed > 0:
+		unknown.Why = fmt.Sprintf("Kubernetes 1.%d removed it, and %s ends with it", removed, s.minorText())
 	default:
-		unknown.Nearest = nearest(w.Name, p.gates())
+		unknown.Nearest = nearest(name, s.gates())
 	}
 	return unknown
 }
@@ -96,9 +107,69 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("change %s: %s; %s", e.Finding.Evidence, e.Finding.What, e.Finding.Remedy)
 }
 
+// OtherSettingError reports that a change of settings would change another one, too.
+type OtherSettingError struct {
+	Program kubesettings.Program
+	Setting string
+}
+
+func (e *OtherSettingError) Error() string {
+	return fmt.Sprintf("change the settings of %s: %s would change, too, which nothing asked for; change the text with an editor",
+		e.Program, e.Setting)
+}
+
+// checkOthers returns an *OtherSettingError if the changed texts differ in a setting that no change is about.
+func (p *Plan) checkOthers() error {
+	count := map[string]int{}
+	for i, facts := range []upgradecheck.Facts{p.facts, p.after()} {
+		for _, is := range facts.Settings {
+			if !p.means(is) {
+				count[fmt.Sprintf("%s (%s)", p.nameOf(is), cmp.Or(is.Place.File, is.Place.Field))] += 1 - 2*i
+			}
+		}
+	}
+	for _, is := range slices.Sorted(maps.Keys(count)) {
+		if count[is] != 0 {
+			return &OtherSettingError{Program: p.Program, Setting: is}
+		}
+	}
+	return nil
+}
+
+// means reports whether a change is about the setting, or about a field above or below it.
+func (p *Plan) means(is upgradecheck.Setting) bool {
+	return slices.ContainsFunc(p.meant, func(m setting) bool {
+		if m.kind != upgradecheck.FieldSetting || is.Kind != m.kind {
+			return is.Kind == m.kind && is.Name == m.name
+		}
+		inner, outer := is.Name, m.name
+		if len(inner) < len(outer) {
+			inner, outer = outer, inner
+		}
+		rest, below := strings.CutPrefix(inner, outer)
+		return below && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+}
+
+// nameOf returns a setting with its value, unless that may be secret.
+func (p *Plan) nameOf(is upgradecheck.Setting) string {
+	switch {
+	case is.Kind == upgradecheck.FlagSetting:
+		return "--" + is.Name + "=" + is.Value
+	case is.Kind == upgradecheck.GateSetting:
+		return "feature gate " + is.Name + "=" + is.Value
+	case strings.HasPrefix(is.Name, secretField):
+		return is.Name
+	}
+	return is.Name + ": " + is.Value
+}
+
 // check holds the changed settings against the version, by the rules of swdt upgrade check. A mistake that was
-// there before is not held against the change.
+// there before is not held against the change. Of a version that the table lacks, there is nothing to hold them against.
 func (p *Plan) check() error {
+	if p.minor == 0 {
+		return nil
+	}
 	target, err := upgradecheck.ParseTarget(p.table, fmt.Sprintf("1.%d", p.minor), "", "")
 	if err != nil {
 		return err
@@ -115,7 +186,7 @@ func (p *Plan) check() error {
 	return nil
 }
 
-// after returns the settings that the changed texts have.
+// after returns the settings of the program that the changed texts have.
 func (p *Plan) after() upgradecheck.Facts {
 	texts := nodesettings.Texts{Node: p.texts.Node}
 	for _, d := range p.drafts {
@@ -123,5 +194,5 @@ func (p *Plan) after() upgradecheck.Facts {
 		t.Content = d.after
 		texts.All = append(texts.All, t)
 	}
-	return texts.Facts(p.table)
+	return factsOf(texts, p.Program, p.table)
 }

@@ -108,6 +108,11 @@ func (s script) without(before, after string) (string, error) {
 		}
 		after = after[len(quote):]
 	}
+	return s.cut(head, after)
+}
+
+// cut returns the text without the flag between head and after, which are the rest of the line.
+func (s script) cut(head, after string) (string, error) {
 	ends := strings.HasSuffix(head, `"`) || strings.HasSuffix(head, "'")
 	whole := ends && len(strings.TrimSpace(head)) == 1 && strings.TrimSpace(after) == head[len(head)-1:]+","
 	switch {
@@ -115,6 +120,8 @@ func (s script) without(before, after string) (string, error) {
 		_, begin, end := s.at()
 		rest := strings.TrimPrefix(strings.TrimPrefix(s.text[end:], "\r"), "\n")
 		return s.text[:begin] + rest, nil
+	case ends && strings.TrimSpace(after) == head[len(head)-1:] && isVariable(head): // NAME="FLAGS", as in kubeadm-flags.env
+		return s.with(head + after), nil
 	case ends && strings.HasPrefix(after, head[len(head)-1:]):
 		return "", s.fail("the flag is a text of its own, as in a list")
 	case ends, strings.TrimSpace(head) == "":
@@ -123,28 +130,79 @@ func (s script) without(before, after string) (string, error) {
 	return s.with(strings.TrimRight(head, " \t") + after), nil
 }
 
-// literal matches the value of a flag that a script writes out, with its quotes.
-const literal = `("[^"$` + "`" + `]*"|'[^'$]*'|[^\s"'$` + "`" + `;|&()]+)`
+// isVariable reports whether a line begins as a file of environment variables has it, up to the quote of the value.
+func isVariable(head string) bool {
+	return regexp.MustCompile(`^\s*(export\s+)?[A-Za-z_][A-Za-z0-9_]*=["']$`).MatchString(head)
+}
+
+// literal matches the value of a flag that a script writes out, with its quotes, and word one that is no flag of its own.
+const (
+	literal = `("[^"$` + "`" + `]*"|'[^'$]*'|` + plain + `+)`
+	word    = `("(?:[^"$` + "`" + `-][^"$` + "`" + `]*)?"|'(?:[^'$-][^'$]*)?'|-[0-9]` + plain + `*|[^\s"'$` + "`" + `;|&()-]` + plain + `*)`
+	plain   = `[^\s"'$` + "`" + `;|&()]`
+)
 
 // flag returns the text with another value of a flag on the line, or, if change returns false, without the flag.
 func (s script) flag(name string, change func(value string) (string, bool)) (string, error) {
 	line, _, _ := s.at()
-	named := regexp.MustCompile(`(^|[\s"'])--?` + regexp.QuoteMeta(name) + `(=|\s+)` + literal)
-	found := named.FindAllStringSubmatchIndex(line, -1)
-	if len(found) != 1 {
-		return "", s.fail("--%s is there %d times with a value that is written out", name, len(found))
+	named := `(^|[\s"'])--?` + regexp.QuoteMeta(name)
+	found := regexp.MustCompile(named+`(?:=`+literal+`|\s+`+word+`)`).FindAllStringSubmatchIndex(line, -1)
+	bare := regexp.MustCompile(named+`(?:\s*$|["']|\s+["']?-[^0-9])`).FindAllStringSubmatchIndex(line, -1)
+	if len(found)+len(bare) != 1 {
+		return "", s.fail("--%s is there %d times with a value that is written out", name, len(found)+len(bare))
 	}
-	begin, end := found[0][6], found[0][7]
+	if len(bare) == 1 {
+		return s.bare(name, bare[0][3], change)
+	}
+	begin, end := max(found[0][4], found[0][6]), max(found[0][5], found[0][7])
 	written := line[begin:end]
-	bare := strings.Trim(written, `"'`)
-	after, keep := change(bare)
-	if !keep {
+	value := strings.Trim(written, `"'`)
+	after, keep := change(value)
+	switch {
+	case !keep:
 		return s.without(line[:begin], line[end:])
+	case after == value:
+		return s.text, nil
+	case value == "":
+		return "", s.fail("--%s has an empty text as its value", name)
 	}
-	if strings.ContainsAny(after, " \t\"'$`;|&()%") {
-		return "", s.fail("the value %q has characters that a script may read otherwise", after)
+	if err := s.plainText(after); err != nil {
+		return "", err
 	}
-	return s.with(line[:begin] + strings.Replace(written, bare, after, 1) + line[end:]), nil
+	return s.with(line[:begin] + strings.Replace(written, value, after, 1) + line[end:]), nil
+}
+
+// bare is flag for a flag without a value, which begins at an offset of the line. Programs read it as true.
+func (s script) bare(name string, begin int, change func(value string) (string, bool)) (string, error) {
+	line, _, _ := s.at()
+	end := begin + strings.Index(line[begin:], name) + len(name)
+	after, keep := change("true")
+	switch head := line[:begin]; {
+	case isQuoted(head, line[end:]) && !isVariable(head):
+		return "", s.fail("--%s is a text of its own, as in a list, and the next one may be its value", name)
+	case !keep:
+		return s.cut(line[:begin], line[end:])
+	case after == "true":
+		return s.text, nil
+	}
+	if err := s.plainText(after); err != nil {
+		return "", err
+	}
+	return s.with(line[:end] + "=" + after + line[end:]), nil
+}
+
+// isQuoted reports whether quotes are next to a text, before and behind it.
+func isQuoted(before, after string) bool {
+	const quotes = `"'`
+	return strings.TrimRight(before, quotes) != before && strings.TrimLeft(after, quotes) != after
+}
+
+// plainText returns an error unless every script reads a value as it is.
+func (s script) plainText(value string) error {
+	if strings.ContainsAny(value, " \t\"'$`;|&()%") {
+		return s.fail("the value %q has characters that a script may read otherwise", value)
+	}
+	return nil
 }
 
 // flagsOfFields has the flags of kubelet and kube-proxy that set a field of another name: AddKubeletConfigFlags in

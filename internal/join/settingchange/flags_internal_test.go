@@ -4,6 +4,11 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
+	"github.com/swdt-dev/swdt/internal/cluster/kubesettings"
+	"github.com/swdt-dev/swdt/internal/cluster/upgradecheck"
+	"github.com/swdt-dev/swdt/internal/join/nodesettings"
 )
 
 func TestWithGate(t *testing.T) {
@@ -38,6 +43,7 @@ func TestGateInAScript(t *testing.T) {
 		{`--feature-gates=WinOverlay=true,WinDSR=true ^`, "WinDSR", "", `--feature-gates=WinOverlay=true ^`},
 		{`--feature-gates "WinDSR=true" --v=2`, "WinDSR", "", `--v=2`},
 		{`KUBELET_KUBEADM_ARGS="--v=2 --feature-gates=A=true"`, "A", "", `KUBELET_KUBEADM_ARGS="--v=2"`},
+		{`KUBELET_KUBEADM_ARGS="--feature-gates=A=true"`, "A", "", `KUBELET_KUBEADM_ARGS=""`},
 		{`KUBELET_KUBEADM_ARGS="--feature-gates=A=true --v=2"`, "A", "false", `KUBELET_KUBEADM_ARGS="--feature-gates=A=false --v=2"`},
 	} {
 		for _, ends := range []string{"\n", "\r\n"} {
@@ -93,6 +99,72 @@ func TestFlagInAScript(t *testing.T) {
 	for name, value := range map[string]string{"node-ip": "10.0.0.1", "absent": "1", "max-pods": `4"; Remove-Item C:\ #`} {
 		if got, err := (script{text: line, line: 1}).flag(name, to(value)); err == nil {
 			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// A flag without a value is followed by another flag, which stays.
+func TestABareFlagInAScript(t *testing.T) {
+	to := func(value string) changer {
+		return func(is string) (string, bool) {
+			if is != "true" {
+				t.Errorf("the value is %q", is)
+			}
+			return value, value != ""
+		}
+	}
+	for _, test := range []struct{ line, value, want string }{
+		{`C:\k\kube-proxy.exe --enable-dsr --source-vip=10.1.2.3 --v=4`, "", `C:\k\kube-proxy.exe --source-vip=10.1.2.3 --v=4`},
+		{`C:\k\kube-proxy.exe --enable-dsr --source-vip=10.1.2.3 --v=4`, "false",
+			`C:\k\kube-proxy.exe --enable-dsr=false --source-vip=10.1.2.3 --v=4`},
+		{`$cmd = "C:\k\kube-proxy.exe --v=4 --enable-dsr"`, "", `$cmd = "C:\k\kube-proxy.exe --v=4"`},
+		{`kube-proxy.exe --enable-dsr "--source-vip=10.1.2.3"`, "", `kube-proxy.exe "--source-vip=10.1.2.3"`},
+		{`KUBELET_KUBEADM_ARGS="--enable-dsr"`, "", `KUBELET_KUBEADM_ARGS=""`},
+		{`kube-proxy.exe --v=4 --enable-dsr`, "false", `kube-proxy.exe --v=4 --enable-dsr=false`},
+	} {
+		got, err := script{text: test.line, line: 1}.flag("enable-dsr", to(test.value))
+		if err != nil || got != test.want {
+			t.Errorf("%s: %s, %v", test.line, got, err)
+		}
+	}
+	for _, line := range []string{"kube-proxy.exe --enable-dsr $on", "kube-proxy.exe --enable-dsr `", `"--enable-dsr"`,
+		"  '--enable-dsr',"} {
+		if got, err := (script{text: line, line: 1}).flag("enable-dsr", func(string) (string, bool) { return "", false }); err == nil {
+			t.Errorf("%s: %s", line, got)
+		}
+	}
+}
+
+// An edit that changes another setting too is refused, however it came about.
+func TestAnEditThatChangesAnotherSettingIsRefused(t *testing.T) {
+	table, err := kubesettings.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const line = `C:\k\kube-proxy.exe --enable-dsr --source-vip=10.1.2.3 --v=4`
+	s, err := of(nodesettings.Texts{
+		Node: upgradecheck.Node{KubeProxy: "v1.36.3"},
+		All:  []nodesettings.Text{{Program: kubesettings.KubeProxy, Kind: nodesettings.CommandLine, Content: []byte(line)}},
+		Services: map[kubesettings.Program]*agentv1.ComponentState{
+			kubesettings.KubeProxy: {ServiceConfig: &agentv1.ServiceConfig{CommandLine: line}}},
+	}, kubesettings.KubeProxy, table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := func(after string) error {
+		p := &Plan{editing: s.begin()}
+		p.drafts[0].after = []byte(after)
+		p.note(upgradecheck.FlagSetting, "enable-dsr", "true", "", p.drafts[0])
+		return p.checkOthers()
+	}
+	if err := plan(`C:\k\kube-proxy.exe --source-vip=10.1.2.3 --v=4`); err != nil {
+		t.Error(err)
+	}
+	for _, after := range []string{`C:\k\kube-proxy.exe --v=4`, `C:\k\kube-proxy.exe --source-vip=10.1.2.4 --v=4`,
+		`C:\k\kube-proxy.exe --source-vip=10.1.2.3 --v=4 --cleanup`} {
+		var other *OtherSettingError
+		if err := plan(after); !errors.As(err, &other) {
+			t.Errorf("%s: %v", after, err)
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 type draft struct {
 	nodesettings.Text
 	after []byte
+	gone  []int // the lines of Content that after no longer has
 }
 
 func (d *draft) changed() bool { return !bytes.Equal(d.Content, d.after) }
@@ -52,6 +53,23 @@ func (d *draft) edit(change func(text string) (string, error)) error {
 		d.after = decoded.Encode(text)
 	}
 	return d.named(err)
+}
+
+// editLine changes a line of a script, which is that of Content.
+func (d *draft) editLine(line int, change func(script) (string, error)) error {
+	return d.edit(func(text string) (string, error) {
+		at := line
+		for _, gone := range d.gone {
+			if gone < line {
+				at--
+			}
+		}
+		changed, err := change(script{file: d.Path, text: text, line: at})
+		if err == nil && strings.Count(changed, "\n") < strings.Count(text, "\n") {
+			d.gone = append(d.gone, line)
+		}
+		return changed, err
+	})
 }
 
 func (d *draft) named(err error) error {

@@ -145,7 +145,7 @@ func (s *Settings) Gates(names []string) (Listing, error) {
 		g := s.gateSetting(name)
 		if !g.Set && g.Stage == "" && s.minor > 0 {
 			p := Plan{editing: &editing{Settings: s}}
-			return Listing{}, p.checkGate(Wish{Name: name})
+			return Listing{}, p.unknownGate("read", name)
 		}
 		l.Settings = append(l.Settings, g)
 	}
@@ -223,7 +223,7 @@ func (s *Settings) Fields(paths []string) (Listing, error) {
 	for _, path := range paths {
 		f, err := kubeletconfig.Lookup(s.document(), path)
 		if err != nil {
-			return Listing{}, p.knownField(f, path, err)
+			return Listing{}, p.knownField("read", f, path, err)
 		}
 		is, err := p.fieldSetting(f)
 		if err != nil {
@@ -243,7 +243,12 @@ func (s *Settings) Fields(paths []string) (Listing, error) {
 		seen[name] = true
 		f, err := kubeletconfig.Lookup(s.document(), name)
 		if err != nil { // the program ignores it
-			l.Settings = append(l.Settings, Setting{Name: name, Value: is.Value, Set: true,
+			f = kubeletconfig.Field{Path: strings.Split(name, ".")}
+			value, err := p.draftAt(is.Place).value(f)
+			if err != nil {
+				return Listing{}, err
+			}
+			l.Settings = append(l.Settings, Setting{Name: name, Value: shown(f, value), Set: true,
 				Where: s.places(is.Kind, name), Note: s.noteOf(is.Kind, name)})
 			continue
 		}
@@ -260,7 +265,7 @@ func (s *Settings) Fields(paths []string) (Listing, error) {
 // ChangedFields returns the fields that the last change of the program's settings has changed in its files.
 func (s *Settings) ChangedFields(ctx context.Context, n *node.Node) (Listing, error) {
 	l := Listing{Version: s.Version, kind: changed}
-	replaced, err := s.begin().lastChange(ctx, n)
+	_, replaced, err := s.begin().lastChange(ctx, n)
 	if none := (*NothingToUndoError)(nil); errors.As(err, &none) {
 		return l, nil
 	}
@@ -295,7 +300,7 @@ func (p *Plan) fieldSetting(f kubeletconfig.Field) (Setting, error) {
 	if flag := p.effective(upgradecheck.FlagSetting, p.flagOf(f.Declared)); flag != nil {
 		place := flag.Place
 		place.Node = ""
-		is.Value, is.Set = flag.Value, true
+		is.Value, is.Set = p.written(p.draftAt(flag.Place), *flag), true
 		is.Where = slices.Insert(is.Where, 0, place.String()+" --"+flag.Name)
 	}
 	return is, nil
@@ -313,7 +318,7 @@ func shown(f kubeletconfig.Field, value any) string {
 		return "(hidden)"
 	}
 	if text, ok := value.(string); ok {
-		return text
+		return quoted(text)
 	}
 	text, err := json.Marshal(value)
 	if err != nil {

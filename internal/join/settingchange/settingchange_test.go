@@ -311,18 +311,7 @@ func testAKubeletThatAScriptStarts(t *testing.T) {
 	)
 	b.Put(script, []byte(text))
 	b.Put(flags, []byte("KUBELET_KUBEADM_ARGS=\"--pod-infra-container-image=registry.k8s.io/pause:3.10 --node-ip=192.0.2.7\"\n"))
-	if _, err := b.Services.Stop(t.Context(), &agentv1.StopServiceRequest{Name: "kubelet"}); err != nil {
-		t.Fatal(err)
-	}
-	for name, value := range map[string]string{"Application": "powershell.exe", "AppParameters": `-ExecutionPolicy Bypass -File ` + script} {
-		_, err := b.Registry.Set(t.Context(), &agentv1.RegistrySetRequest{
-			Key:   `HKLM\SYSTEM\CurrentControlSet\Services\kubelet\Parameters`,
-			Value: &agentv1.RegistryValue{Name: name, Type: "REG_SZ", String_: value}})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	b.register("kubelet", `C:\k\nssm.exe`)
+	b.startBy(script)
 
 	s := b.read(kubesettings.Kubelet)
 	facts := b.facts()

@@ -72,9 +72,15 @@ func of(texts nodesettings.Texts, p kubesettings.Program, table *kubesettings.Ta
 		int(v.Minor()) <= table.Newest() {
 		s.minor = int(v.Minor())
 	}
-	s.facts = texts.Facts(table)
-	s.facts.Settings = slices.DeleteFunc(s.facts.Settings, func(is upgradecheck.Setting) bool { return is.Program != p })
+	s.facts = factsOf(texts, p, table)
 	return s, nil
+}
+
+// factsOf returns the settings of a program in the texts of a node.
+func factsOf(texts nodesettings.Texts, p kubesettings.Program, table *kubesettings.Table) upgradecheck.Facts {
+	facts := texts.Facts(table)
+	facts.Settings = slices.DeleteFunc(facts.Settings, func(is upgradecheck.Setting) bool { return is.Program != p })
+	return facts
 }
 
 // rank orders the forms of settings: a setting with a higher rank wins over others of the same name.
@@ -124,8 +130,13 @@ func (s *Settings) document() reflect.Type {
 	return kubeletconfig.Kubelet()
 }
 
-// minorText returns the version as in "kubelet 1.36".
-func (s *Settings) minorText() string { return fmt.Sprintf("%s 1.%d", s.Program, s.minor) }
+// minorText returns the version as in "kubelet 1.36", or as in "kubelet v1.60.0" if the table lacks it.
+func (s *Settings) minorText() string {
+	if s.minor == 0 {
+		return string(s.Program) + " " + orUnknown(s.Version)
+	}
+	return fmt.Sprintf("%s 1.%d", s.Program, s.minor)
+}
 
 // exe returns the file name of the program.
 func (s *Settings) exe() string { return strings.ToLower(string(s.Program)) + ".exe" }

@@ -86,6 +86,7 @@ func TestContainerdListensWhereItIsTold(t *testing.T) {
 func TestKubeletsThatCannotBegin(t *testing.T) {
 	for _, test := range []struct{ version, flags, why string }{
 		{"v1.36.3", "--config=/var/lib/kubelet/none.yaml", "failed to load kubelet config file"},
+		{"v1.36.3", "--config=/wrong.yaml", `failed to decode: time: missing unit in duration \"10\"`},
 		{"v1.36.3", "--pod-infra-container-image=pause", "unknown flag: --pod-infra-container-image"},
 		{"v1.34.0", "--pod-infra-container-image=pause", ""},
 		{"v1.36.3", "--node-labels=beta.kubernetes.io/instance-type=x", ""},
@@ -100,6 +101,8 @@ func TestKubeletsThatCannotBegin(t *testing.T) {
 		m := newMachine(t, simulated.Options{})
 		p := m.Process("p")
 		m.Kill("kubelet")
+		m.WriteFile(`C:\wrong.yaml`, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"+
+			"nodeStatusUpdateFrequency: \"10\"\n"))
 		m.WriteFile(simulated.KubeletPath, simulated.Binary(simulated.BinarySpec{Name: "kubelet",
 			Version: test.version}))
 		if err := p.Services.Configure(t.Context(),

@@ -10,7 +10,10 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
 	kubeletapis "k8s.io/kubelet/pkg/apis"
+	kjson "sigs.k8s.io/json"
+	kyaml "sigs.k8s.io/yaml"
 
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
@@ -95,6 +98,9 @@ func (c component) checkKubeletConfig() error {
 	return nil
 }
 
+// checkKubeletYAML returns the error with which a kubelet ends that cannot decode its configuration
+// (DecodeKubeletConfiguration in pkg/kubelet/kubeletconfig/util/codec/codec.go of kubernetes v1.36.3). A value of another
+// type, such as a duration without a unit, is one; a field that it lacks is none.
 func checkKubeletYAML(text []byte) error {
 	var config map[string]any
 	if err := yaml.Unmarshal(text, &config); err != nil {
@@ -103,6 +109,13 @@ func checkKubeletYAML(text []byte) error {
 	if config["kind"] != "KubeletConfiguration" || config["apiVersion"] != "kubelet.config.k8s.io/v1beta1" {
 		//lint:ignore ST1005 as the real one says it
 		return errors.New("Object 'Kind' is missing, or it is no KubeletConfiguration of kubelet.config.k8s.io/v1beta1")
+	}
+	content, err := kyaml.YAMLToJSON(text)
+	if err == nil {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(content, &kubeletv1beta1.KubeletConfiguration{})
+	}
+	if err != nil {
+		return fmt.Errorf("failed to decode: %w", err)
 	}
 	return nil
 }
