@@ -84,11 +84,11 @@ func (r *Registry) Open(ctx context.Context, name string) (*Image, error) {
 	return i, nil
 }
 
-// Tags returns the tags of the repository of an image, in the registry's order.
-func (r *Registry) Tags(ctx context.Context, name string) ([]string, error) {
+// Tags returns the tags of the repository of an image, in the registry's order; more reports that there are others.
+func (r *Registry) Tags(ctx context.Context, name string) (all []string, more bool, err error) {
 	at, err := r.locate(name)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	return distribution.Open(at, distribution.Options{Credential: r.Credential, HTTP: r.HTTP}).Tags(ctx)
 }
