@@ -90,7 +90,7 @@ func (a *app) runImageList(ctx context.Context, repository string, o *imageListO
 	if err != nil {
 		return err
 	}
-	report, err := imagecheck.Check(bounded, o.registry, nodes, uses, time.Now())
+	report, err := imagecheck.List(bounded, o.registry, nodes, uses, time.Now())
 	if err != nil {
 		return explain(bounded, err)
 	}
