@@ -37,7 +37,7 @@ func newBytes(report imagecheck.Report) (all []int64) {
 	return all
 }
 
-// What a node has is not new, whatever the order of the images.
+// Layers that a node has are not new, whatever the order of the images.
 func TestNewBytesOfAnyOrder(t *testing.T) {
 	served := registrytest.Start(t)
 	base, own, other := layer(1, 1000), layer(2, 20), layer(3, 3)
