@@ -40,6 +40,7 @@ type imageCheckOptions struct {
 
 	images   []string
 	nodes    []imagecheck.Node // those of the flags
+	asked    bool              // the cluster was asked
 	registry *imagecheck.Registry
 }
 
@@ -114,6 +115,9 @@ func (o *imageCheckOptions) complete(a *app) error {
 	if o.containerd != "" && len(o.windows) == 0 {
 		return usagef("--containerd is that of the nodes of --windows: name a release or a build")
 	}
+	if a.choosesNodes() && len(o.windows) > 0 {
+		return nodesWithoutCluster()
+	}
 	o.files = append(o.files, o.manifests...)
 	if err := o.planned(); err != nil {
 		return err
@@ -182,7 +186,7 @@ func (a *app) runImageCheck(ctx context.Context, o *imageCheckOptions) error {
 	}
 	uses := imageUses(o.images, reader.Pods)
 	if len(uses) == 0 {
-		return usagef("there is no image to check: name images, or manifests with pods for Windows, or the cluster with --kubeconfig")
+		return o.noImages()
 	}
 	report, err := imagecheck.Check(bounded, o.registry, nodes, uses, time.Now())
 	if err != nil {
@@ -217,9 +221,13 @@ func (a *app) imageNodes(ctx context.Context, o *imageCheckOptions, r *upgradech
 	story := a.newStory()
 	defer story.End()
 	c, err := a.optionalCluster(ctx, &o.cluster, story.Node(""), "the nodes are the supported releases of Windows Server")
+	if err == nil && c == nil && a.choosesNodes() {
+		err = nodesWithoutCluster()
+	}
 	if err != nil || c == nil {
 		return o.nodes, err
 	}
+	o.asked = true
 	selector, err := labels.Parse(a.global.selector)
 	if err != nil {
 		return nil, usagef("-l %s: %v; write labels as in pool=a,!gpu", a.global.selector, err)
@@ -239,11 +247,36 @@ func (a *app) imageNodes(ctx context.Context, o *imageCheckOptions, r *upgradech
 	if len(o.windows) > 0 {
 		return o.nodes, nil
 	}
+	switch {
+	case len(live.Nodes) == 0 && a.global.selector != "":
+		return nil, a.noWindowsNode(nil)
+	case len(live.Nodes) == 0:
+		return nil, errors.New("the cluster has no Windows node: add one with `swdt join`, or name releases with --windows instead of a cluster")
+	}
 	var nodes []imagecheck.Node
 	for _, n := range live.Nodes {
 		nodes = append(nodes, imagecheck.Node{Name: n.Name, Windows: n.Build, Containerd: n.Containerd, Images: present[n.Name]})
 	}
 	return nodes, nil
+}
+
+// choosesNodes reports whether -n or -l is given.
+func (a *app) choosesNodes() bool { return len(a.global.nodes) > 0 || a.global.selector != "" }
+
+// nodesWithoutCluster returns the error for -n or -l if no cluster is asked for its nodes.
+func nodesWithoutCluster() error {
+	return usagef("-n and -l choose nodes of a cluster: name it with --kubeconfig, and no --windows")
+}
+
+// noImages returns the error for a check without an image.
+func (o *imageCheckOptions) noImages() error {
+	switch {
+	case len(o.files) > 0:
+		return usagef("there is no image to check: the manifests have no pods for Windows with an image")
+	case o.asked:
+		return usagef("there is no image to check: the cluster has no DaemonSet, Deployment or StatefulSet with pods for Windows: name images")
+	}
+	return usagef("there is no image to check: name images, or manifests with pods for Windows, or the cluster with --kubeconfig")
 }
 
 // imageUses returns the images that are named, and those of pods, each once.

@@ -77,33 +77,42 @@ func (a *app) runImageList(ctx context.Context, repository string, o *imageListO
 	}
 	bounded, cancel := a.global.bounded(ctx)
 	defer cancel()
-	tags, err := o.registry.Tags(bounded, repository)
+	tags, more, err := o.registry.Tags(bounded, repository)
 	if err != nil {
 		return explain(bounded, err)
 	}
 	uses, left := o.choose(repository, tags)
 	if len(uses) == 0 {
+		a.warnOfTags(0, more, len(tags))
 		return fmt.Errorf("none of the %d tags of %s matches %q", len(tags), repository, o.grep)
 	}
 	nodes, err := a.imageNodes(bounded, &o.imageCheckOptions, upgradecheck.NewReader(table), table, true)
 	if err != nil {
 		return err
 	}
-	report, err := imagecheck.Check(bounded, o.registry, nodes, uses, time.Now())
+	report, err := imagecheck.List(bounded, o.registry, nodes, uses, time.Now())
 	if err != nil {
 		return explain(bounded, err)
 	}
 	report.Findings = []imagecheck.Finding{} // they are the business of image check
 	printed := a.print(report, report.WriteText)
-	if left > 0 {
-		story := a.newStory()
-		defer story.End()
-		story.Node("").Warn("%d more tags are not listed: choose with --grep, or raise --tags", left)
-	}
+	a.warnOfTags(left, more, len(tags))
 	if len(report.Unread) > 0 {
 		return errors.Join(printed, fmt.Errorf("%d of %d tags could not be read", len(report.Unread), len(uses)))
 	}
 	return printed
+}
+
+// warnOfTags warns of tags that match and are not listed, and of tags that the registry has and has not sent.
+func (a *app) warnOfTags(left int, more bool, read int) {
+	story := a.newStory()
+	defer story.End()
+	if left > 0 {
+		story.Node("").Warn("%d more tags are not listed: choose with --grep, or raise --tags", left)
+	}
+	if more {
+		story.Node("").Warn("the registry has more tags than the %d that swdt could read: check an image of another tag with `swdt image check`", read)
+	}
 }
 
 // choose returns the images of the tags to read, those with the largest numbers first, and how many more match.

@@ -1,6 +1,7 @@
 package upgradecheck
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,8 +22,7 @@ func (w *walk) pods(spec *yaml.Node, path []string) {
 	}
 	linux := system == string(corev1.Linux)
 	first := len(w.r.Settings)
-	pods := Pods{Place: w.at(spec, path), Selectors: selectors,
-		HostProcess: documents.Text(spec, "securityContext", "windowsOptions", "hostProcess") == "true"}
+	pods := Pods{Place: w.at(spec, path), Selectors: selectors, HostProcess: true}
 	for _, list := range []string{"initContainers", "containers"} {
 		all := documents.Child(spec, list)
 		if all == nil {
@@ -33,6 +33,7 @@ func (w *walk) pods(spec *yaml.Node, path []string) {
 			if image := documents.Text(container, "image"); image != "" {
 				pods.Images = append(pods.Images, image)
 			}
+			pods.HostProcess = pods.HostProcess && isHostProcess(spec, container)
 			w.container(spec, container, at, linux)
 		}
 	}
@@ -40,6 +41,12 @@ func (w *walk) pods(spec *yaml.Node, path []string) {
 		w.r.Facts.Pods = append(w.r.Facts.Pods, pods)
 		w.r.ofWindows(first)
 	}
+}
+
+// isHostProcess reports whether a container runs as a process of the host. Its own value counts before that of the pod.
+func isHostProcess(spec, container *yaml.Node) bool {
+	field := []string{"securityContext", "windowsOptions", "hostProcess"}
+	return cmp.Or(documents.Text(container, field...), documents.Text(spec, field...)) == "true"
 }
 
 // container reads the command and the image of a container.

@@ -144,7 +144,7 @@ type Pods struct {
 	Place     Place
 	Images    []string
 	Selectors map[string]string // of nodes
-	// HostProcess reports that the pods' own setting makes all containers HostProcess containers.
+	// HostProcess reports that each container is a HostProcess container, by its own setting or by that of the pods.
 	HostProcess bool
 }
 

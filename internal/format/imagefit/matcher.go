@@ -66,21 +66,35 @@ func generations() []generation {
 }
 
 // NewMatcher returns the matcher of a version of containerd, such as 1.7.12 or v2.1.6, on a host. A version without a third
-// number stands for the newest release of that minor version. It is an error if the text is no version, or older than 1.6.
+// number stands for the newest release of that minor version. It is an error if the text is no version, has no second number,
+// or is older than 1.6.
 func NewMatcher(containerd string, host Build) (Matcher, error) {
 	version := "v" + strings.TrimPrefix(containerd, "v")
-	if !semver.IsValid(version) {
-		return Matcher{}, fmt.Errorf("%.100q is no version of containerd: write one such as 2.1.6", containerd)
+	if !semver.IsValid(version) || !strings.Contains(version, ".") {
+		return Matcher{}, fmt.Errorf("%.100q is no version of containerd with a minor number: write one such as 2.1 or 2.1.6", containerd)
 	}
 	if strings.Count(version, ".") == 1 {
 		version += ".9999"
 	}
+	version = withoutBuilder(version)
 	for _, g := range generations() {
 		if semver.Compare(version, "v"+g.since) >= 0 {
 			return Matcher{host, g}, nil
 		}
 	}
 	return Matcher{}, fmt.Errorf("containerd %s is older than 1.6.0, the first version whose choice swdt knows", containerd)
+}
+
+// withoutBuilder returns a version without the suffix of the one who built it, such as -k3s1 of k3s and RKE2, which is no
+// pre-release as semver has it. containerd's own pre-releases are -alpha.0, -beta.0, -rc.0 and so on.
+func withoutBuilder(version string) string {
+	suffix := semver.Prerelease(version)
+	for _, name := range []string{"-alpha", "-beta", "-rc"} {
+		if strings.HasPrefix(suffix, name) {
+			return version
+		}
+	}
+	return strings.TrimSuffix(semver.Canonical(version), suffix)
 }
 
 // Choice holds the manifests of an index that a containerd takes and fetches. The numbers are places in the index, from 0.

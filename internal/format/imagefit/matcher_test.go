@@ -66,6 +66,9 @@ func TestChoose(t *testing.T) {
 		"2025 with 2.1 takes its own":                {"2.1", "10.0.26100.2894", both, 1},
 		"2025 with 2.2.1 takes the older patch":      {"2.2.1", "10.0.26100.2894", windows("10.0.26100.10000", "10.0.26100.2894"), 1},
 		"no version is the last choice":              {"2.4.0", "10.0.26100.2894", windows("", "10.0.26100.2894"), 1},
+		"in 1.6, too":                                {"1.6.27", "10.0.26100.2894", windows("", "10.0.26100.2894"), 1},
+		"but in 1.7 the first one is taken":          {"1.7.35", "10.0.26100.2894", windows("", "10.0.26100.2894"), 0},
+		"and until 2.1.5":                            {"2.1.5", "10.0.26100.2894", windows("", "10.0.26100.2894"), 0},
 		"no version fits each host":                  {"2.4.0", "10.0.26100.2894", windows(""), 0},
 		"nothing":                                    {"2.4.0", "10.0.26100.2894", nil, -1},
 		"an image for Linux": {"2.4.0", "10.0.26100.2894",
@@ -88,7 +91,7 @@ func TestChooseWhatIsPulled(t *testing.T) {
 }
 
 func TestNewMatcherRefuses(t *testing.T) {
-	for _, text := range []string{"", "1", "1.5.11", "latest", "1.7.x", "v", "2.1.6.1"} {
+	for _, text := range []string{"", "1", "2", "v3", "1.5.11", "latest", "1.7.x", "v", "2.1.6.1"} {
 		if _, err := imagefit.NewMatcher(text, imagefit.Build{Major: 10}); err == nil {
 			t.Errorf("%q is taken", text)
 		}
@@ -97,6 +100,25 @@ func TestNewMatcherRefuses(t *testing.T) {
 		if _, err := imagefit.NewMatcher(text, imagefit.Build{Major: 10}); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+// k3s and RKE2 build containerd with a suffix of their own: nodes report containerd://1.7.23-k3s2, as k3s v1.31.5+k3s1 does
+// in its release notes. Such a build is not older than the release of its number; only -alpha, -beta and -rc are.
+func TestSuffixesOfBuilders(t *testing.T) {
+	both := windows("10.0.20348.4529", "10.0.26100.7462")
+	const firstOne, ownOne = 0, 1
+	for containerd, want := range map[string]int{
+		"2.1.6": ownOne, "2.1.6-k3s1": ownOne, "v2.1.6-k3s1.32": ownOne, "2.1.6+azure": ownOne, "2.1.6-0ubuntu1": ownOne,
+		"2.1.6-12-g1c4457e00": ownOne, "2.1.5-k3s1": firstOne, "2.1.6-rc.1": firstOne, "2.1.6-rc1": firstOne,
+		"2.1.6-beta.0": firstOne, "2.1.6-alpha.0": firstOne, "2.1.6-rc.0-12-g1c4457e00": firstOne, "2.1.7-rc.0": ownOne,
+	} {
+		if got := matcher(t, containerd, "10.0.26100.7462").Choose(both).Taken; got != want {
+			t.Errorf("%s takes %d, want %d", containerd, got, want)
+		}
+	}
+	if _, err := imagefit.NewMatcher("1.6.0-k3s1", imagefit.Build{Major: 10}); err != nil {
+		t.Error(err)
 	}
 }
 

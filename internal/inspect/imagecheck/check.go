@@ -2,12 +2,14 @@ package imagecheck
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/swdt-dev/swdt/internal/format/imagefit"
+	"github.com/swdt-dev/swdt/internal/wire/distribution"
 )
 
 // Node is a node, or a kind of nodes.
@@ -27,30 +29,38 @@ type Use struct {
 	HostProcess bool
 }
 
-// Check finds for each image and each node what the node's containerd takes, and whether its Windows runs that. An image
-// that cannot be read is in the report, with the reason. Check fails only if ctx ends.
+// Check finds for each image and each node what the node's containerd takes, and whether its Windows runs that. The images
+// are pulled one after the other: a layer of one is not new for the next. An image that cannot be read is in the report, with the
+// reason. Check fails only if ctx ends.
 func Check(ctx context.Context, r *Registry, nodes []Node, uses []Use, now time.Time) (Report, error) {
+	return newCheck(r, nodes, now).run(ctx, uses, func() {})
+}
+
+// List is like Check for images of which a node pulls one or another, such as the tags of a repository.
+func List(ctx context.Context, r *Registry, nodes []Node, uses []Use, now time.Time) (Report, error) {
+	c := newCheck(r, nodes, now)
+	return c.run(ctx, uses, func() {
+		for _, n := range c.nodes {
+			clear(n.pulled)
+		}
+	})
+}
+
+func newCheck(r *Registry, nodes []Node, now time.Time) *check {
 	c := &check{registry: r, now: now, report: Report{Images: []ImageReport{}, Findings: []Finding{}, Unread: []Unread{}}}
 	for _, n := range nodes {
 		c.nodes = append(c.nodes, c.known(n))
 	}
-	for _, use := range uses {
-		if err := c.image(ctx, use); ctx.Err() != nil {
-			return c.report, context.Cause(ctx)
-		} else if err != nil {
-			c.report.Unread = append(c.report.Unread, Unread{Name: use.Image, Why: err.Error()})
-		}
-	}
-	c.report.sort()
-	return c.report, nil
+	return c
 }
 
-// check is a run of Check.
+// check is a run of Check or List.
 type check struct {
 	registry *Registry
 	nodes    []*known
 	now      time.Time
 	report   Report
+	found    []Finding // about the image that is being checked
 }
 
 // known is a node with what was found out about it.
@@ -58,12 +68,70 @@ type known struct {
 	Node
 	host    imagefit.Build
 	matcher imagefit.Matcher
-	problem string          // why nothing is known about the node
-	layers  map[string]bool // by digest: the node has them, or will have them when the images before are pulled
+	problem string // why nothing is known about the node
+	// The layers by their digests: those of images that the node has, those that it gets with the images before, and those of
+	// the image that is being checked.
+	own, pulled map[string]bool
+	fetched     []distribution.Blob
+}
+
+// run checks the images. It opens all of them first, since what the node has is not new for any of them. between is called after
+// each image.
+func (c *check) run(ctx context.Context, uses []Use, between func()) (Report, error) {
+	all := make([]*reading, len(uses))
+	for i, use := range uses {
+		all[i] = c.open(ctx, use)
+		if ctx.Err() != nil {
+			return c.report, context.Cause(ctx)
+		}
+	}
+	for i, one := range all {
+		if err := c.image(ctx, one); ctx.Err() != nil {
+			return c.report, context.Cause(ctx)
+		} else if err != nil {
+			c.report.Unread = append(c.report.Unread, Unread{Name: one.use.Image, Why: err.Error()})
+		}
+		between()
+		all[i] = nil // its layers are not needed any more
+	}
+	c.report.sort()
+	return c.report, nil
+}
+
+// open reads an image's index, and its layers if a node has the image.
+func (c *check) open(ctx context.Context, use Use) *reading {
+	r := &reading{use: use, layers: map[int]readLayers{}, configs: map[int]imagefit.Platform{}}
+	if r.image, r.err = c.registry.Open(ctx, use.Image); r.err != nil {
+		return r
+	}
+	for _, n := range c.nodes {
+		if n.problem != "" || !n.has(r.image) {
+			continue
+		}
+		choice, err := n.choose(ctx, r)
+		if err != nil {
+			continue // image returns the error
+		}
+		if layers, err := r.pulled(ctx, choice); err == nil {
+			add(n.own, layers)
+		}
+	}
+	return r
+}
+
+// has reports whether the node reports an image with the same digest.
+func (n *known) has(i *Image) bool {
+	return slices.ContainsFunc(n.Images, func(name string) bool { return strings.HasSuffix(name, "@"+i.Digest) })
+}
+
+func add(to map[string]bool, layers []distribution.Blob) {
+	for _, layer := range layers {
+		to[layer.Digest] = true
+	}
 }
 
 func (c *check) known(n Node) *known {
-	k := &known{Node: n, layers: map[string]bool{}}
+	k := &known{Node: n, own: map[string]bool{}, pulled: map[string]bool{}}
 	var err error
 	if k.host, err = imagefit.ParseBuild(n.Windows); err != nil {
 		k.problem = "the version of its Windows is not known"
@@ -79,18 +147,19 @@ func (c *check) known(n Node) *known {
 	return k
 }
 
-// image checks one image on all nodes.
-func (c *check) image(ctx context.Context, use Use) error {
-	image, err := c.registry.Open(ctx, use.Image)
-	if err != nil {
-		return err
+// image checks one image on all nodes. Its findings and layers count only if it could be read for each of them.
+func (c *check) image(ctx context.Context, read *reading) error {
+	if read.err != nil {
+		return read.err
 	}
-	read := &reading{image: image, layers: map[int]Layers{}, configs: map[int]imagefit.Platform{}}
+	c.found = nil
+	use, image := read.use, read.image
 	report := ImageReport{Image: use.Image, Digest: image.Digest, UsedBy: use.By, Manifests: []ManifestReport{}, Nodes: []NodeReport{}}
 	if report.UsedBy == nil {
 		report.UsedBy = []string{}
 	}
 	for _, n := range c.nodes {
+		n.fetched = nil
 		one, err := c.on(ctx, n, use, read)
 		if err != nil {
 			return err
@@ -107,44 +176,13 @@ func (c *check) image(ctx context.Context, use Use) error {
 		report.Manifests = append(report.Manifests, newManifestReport(m.Digest, p))
 	}
 	c.report.Images = append(c.report.Images, report)
+	for _, f := range c.found {
+		c.report.add(f)
+	}
+	for _, n := range c.nodes {
+		add(n.pulled, n.fetched)
+	}
 	return nil
-}
-
-// reading is an image with the parts that were read so far.
-type reading struct {
-	image   *Image
-	layers  map[int]Layers
-	configs map[int]imagefit.Platform
-}
-
-func (r *reading) layersOf(ctx context.Context, at int) (Layers, error) {
-	if l, ok := r.layers[at]; ok {
-		return l, nil
-	}
-	l, err := r.image.Layers(ctx, at)
-	if err == nil {
-		r.layers[at] = l
-	}
-	return l, err
-}
-
-// platform returns the platform of a manifest, which is that of its configuration if the index names none.
-func (r *reading) platform(ctx context.Context, at int) (imagefit.Platform, error) {
-	if p := r.image.Manifests[at].Platform; p != nil {
-		return *p, nil
-	}
-	if p, ok := r.configs[at]; ok {
-		return p, nil
-	}
-	l, err := r.layersOf(ctx, at)
-	if err != nil {
-		return imagefit.Platform{}, err
-	}
-	p, err := r.image.Config(ctx, l)
-	if err == nil {
-		r.configs[at] = p
-	}
-	return p, err
 }
 
 // on checks an image on one node.
@@ -168,7 +206,7 @@ func (c *check) on(ctx context.Context, n *known, use Use, r *reading) (NodeRepo
 		return report, err
 	}
 	report.Digest, report.OSVersion = r.image.Manifests[choice.Taken].Digest, p.OSVersion
-	if err := c.count(ctx, n, r, choice, &report); err != nil {
+	if err := c.count(ctx, n, use, r, choice, &report); err != nil {
 		return report, err
 	}
 	c.judge(use, n, p, &report)
@@ -196,28 +234,29 @@ func (n *known) choose(ctx context.Context, r *reading) (imagefit.Choice, error)
 	return choice, err
 }
 
-// count adds the bytes of the layers that a pull fetches. Layers that the node has are not new.
-func (c *check) count(ctx context.Context, n *known, r *reading, choice imagefit.Choice, report *NodeReport) error {
-	present := slices.ContainsFunc(n.Images, func(name string) bool { return strings.HasSuffix(name, "@"+r.image.Digest) })
-	seen := map[string]bool{}
-	for _, at := range choice.Pulled {
-		l, err := r.layersOf(ctx, at)
-		if err != nil {
-			return err
-		}
-		for _, layer := range l.All {
-			if seen[layer.Digest] {
-				continue
-			}
-			seen[layer.Digest] = true
-			report.PullBytes += layer.Size
-			if !present && !n.layers[layer.Digest] {
-				report.NewBytes += layer.Size
-			}
-			n.layers[layer.Digest] = true
+// count adds the bytes of the layers that a pull fetches. Layers that the node has are not new. If a manifest cannot be read
+// that is fetched without being taken, the bytes are not known.
+func (c *check) count(ctx context.Context, n *known, use Use, r *reading, choice imagefit.Choice, report *NodeReport) error {
+	report.Present, report.PulledManifests = n.has(r.image), len(choice.Pulled)
+	if _, err := r.layersOf(ctx, choice.Taken); err != nil {
+		return err
+	}
+	layers, err := r.pulled(ctx, choice)
+	if ctx.Err() != nil || errors.As(err, new(*boundError)) {
+		return err
+	}
+	if err != nil {
+		report.BytesProblem = err.Error()
+		c.find(unreadManifest(use, n, err))
+		return nil
+	}
+	for _, layer := range layers {
+		report.PullBytes += layer.Size
+		if !report.Present && !n.own[layer.Digest] && !n.pulled[layer.Digest] {
+			report.NewBytes += layer.Size
 		}
 	}
-	report.Present, report.PulledManifests = present, len(choice.Pulled)
+	n.fetched = layers
 	return nil
 }
 
@@ -290,10 +329,13 @@ func (c *check) compare(use Use, n *known, image *Image, choice imagefit.Choice,
 	}
 }
 
-// find adds a finding. One that is there already, with the same text about the same image, gets the nodes.
-func (c *check) find(f Finding) {
-	for i := range c.report.Findings {
-		one := &c.report.Findings[i]
+// find adds a finding about the image that is being checked.
+func (c *check) find(f Finding) { c.found = append(c.found, f) }
+
+// add adds a finding. One that is there already, with the same text about the same image, gets the nodes.
+func (r *Report) add(f Finding) {
+	for i := range r.Findings {
+		one := &r.Findings[i]
 		if one.Rule == f.Rule && one.Image == f.Image && one.What == f.What && one.Evidence == f.Evidence {
 			for _, name := range f.Nodes {
 				if !slices.Contains(one.Nodes, name) {
@@ -303,7 +345,7 @@ func (c *check) find(f Finding) {
 			return
 		}
 	}
-	c.report.Findings = append(c.report.Findings, f)
+	r.Findings = append(r.Findings, f)
 }
 
 // builds returns the versions of Windows in an index, such as "10.0.17763.4851, 10.0.20348.1970"; "" if it has none.

@@ -146,7 +146,7 @@ func TestSurprisingChoices(t *testing.T) {
 	}
 }
 
-// Layers count once, also those that another image has, and not at all if the node has the image.
+// Layers count once, also those that another image has, and not at all if the node has them.
 func TestNewBytes(t *testing.T) {
 	served, registry := recorded(t)
 	shared := []registrytest.Layer{{Digest: "sha256:1a092205b76ca656d8483e99445def9f0619cb3acb2688bf9a33244c43ad44ce", Size: 198873947},
@@ -170,7 +170,7 @@ func TestNewBytes(t *testing.T) {
 		t.Errorf("a layer that is listed twice counts %d bytes", n.PullBytes)
 	}
 	const own, other = 198873947 + 1780 + 1079, 126358310 + 1803 + 1091
-	want := []int64{own, own, own + other, own + other, own, own, 198878947, 5000, 198878947, 5000, 198878947, 0}
+	want := []int64{own, own, own + other, own + other, own, 1780 + 1079, 198878947, 5000, 198878947, 5000, 198878947, 0}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

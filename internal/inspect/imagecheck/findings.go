@@ -110,6 +110,13 @@ func pullsMore(use Use, n *known, extra int) Finding {
 		Remedied("name a tag or a digest for one release of Windows"))
 }
 
+// unreadManifest is about a manifest that is fetched without being taken, and that could not be read.
+func unreadManifest(use Use, n *known, err error) Finding {
+	return newFinding("manifest-unread", use, n, transfer, finding.New(err.Error(),
+		"containerd %s also fetches a manifest that cannot be read: the bytes of a pull are not known, and it may fail", n.Containerd).
+		As(finding.Warning).Remedied("publish the whole index again, or name a tag or a digest for one release of Windows"))
+}
+
 // unknownNode is about a node for which nothing can be computed.
 func unknownNode(name, problem string) Finding {
 	return Finding{Rule: "node-unknown", Nodes: []string{name}, Source: "",

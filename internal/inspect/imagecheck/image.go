@@ -67,7 +67,7 @@ func (r *Registry) Open(ctx context.Context, name string) (*Image, error) {
 	repository := distribution.Open(at, distribution.Options{Credential: r.Credential, HTTP: r.HTTP})
 	content, digest, err := repository.ImageManifest(ctx)
 	if err != nil {
-		return nil, err
+		return nil, missing(repository.Reference(), err)
 	}
 	i := &Image{Name: name, Digest: digest, repository: repository}
 	d, err := parse(content)
@@ -84,18 +84,43 @@ func (r *Registry) Open(ctx context.Context, name string) (*Image, error) {
 	return i, nil
 }
 
-// Tags returns the tags of the repository of an image, in the registry's order.
-func (r *Registry) Tags(ctx context.Context, name string) ([]string, error) {
+// Tags returns the tags of the repository of an image, in the registry's order; more reports that there are others.
+func (r *Registry) Tags(ctx context.Context, name string) (all []string, more bool, err error) {
 	at, err := r.locate(name)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return distribution.Open(at, distribution.Options{Credential: r.Credential, HTTP: r.HTTP}).Tags(ctx)
+	all, more, err = distribution.Open(at, distribution.Options{Credential: r.Credential, HTTP: r.HTTP}).Tags(ctx)
+	return all, more, missing(at, err)
+}
+
+// MissingError is returned for an image, or a repository, that the registry does not have, or does not show without a login.
+type MissingError struct {
+	Reference distribution.Reference
+	Err       error // of package distribution, whose remedy is for those who publish
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("read %s: the registry answered 404 Not Found: correct its name or tag, or log in (docker login) if it is private",
+		e.Reference.Name())
+}
+
+func (e *MissingError) Unwrap() error { return e.Err }
+
+// missing returns a MissingError if a registry does not have what was asked for, else err.
+func missing(r distribution.Reference, err error) error {
+	if distribution.NotFound(err) {
+		return &MissingError{Reference: r, Err: err}
+	}
+	return err
 }
 
 // Layers reads the layers of a manifest by its place in Manifests.
 func (i *Image) Layers(ctx context.Context, at int) (Layers, error) {
 	content, _, err := i.repository.WithDigest(i.Manifests[at].Digest).ImageManifest(ctx)
+	if distribution.NotFound(err) {
+		return Layers{}, i.refused(fmt.Errorf("it lacks the manifest %.19s… of the index", i.Manifests[at].Digest))
+	}
 	if err != nil {
 		return Layers{}, err
 	}

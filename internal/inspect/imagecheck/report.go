@@ -64,9 +64,11 @@ type NodeReport struct {
 	// HostProcess reports that the containers do not use the Windows of the image.
 	HostProcess bool `json:"hostProcess"`
 	// PullBytes is the size of all layers of a pull, compressed; NewBytes that of those which the node does not have, nor
-	// gets with an image before.
-	PullBytes int64 `json:"pullBytes"`
-	NewBytes  int64 `json:"newBytes"`
+	// gets with an image before, unless the images are the tags of a list. Both are 0 if BytesProblem has a reason why they are
+	// not known.
+	PullBytes    int64  `json:"pullBytes"`
+	NewBytes     int64  `json:"newBytes"`
+	BytesProblem string `json:"bytesProblem"`
 	// PulledManifests counts the manifests whose layers are fetched.
 	PulledManifests int `json:"pulledManifests"`
 	// Present reports that the node has the image.
@@ -199,6 +201,8 @@ func (n NodeReport) cells() []string {
 		size = "none, present"
 	case n.Digest == "":
 		size = ""
+	case n.BytesProblem != "":
+		size = "unknown"
 	}
 	return []string{n.Windows, n.Containerd, takes, runs, size, support}
 }

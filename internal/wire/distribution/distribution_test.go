@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -451,7 +452,7 @@ func TestTags(t *testing.T) {
 		t.Fatal(err)
 	}
 	repository := distribution.Open(reference, distribution.Options{})
-	if got, err := repository.Tags(t.Context()); err != nil || strings.Join(got, " ") != "a b" {
+	if got, more, err := repository.Tags(t.Context()); err != nil || more || strings.Join(got, " ") != "a b" {
 		t.Errorf("%q, %v", got, err)
 	}
 	page := func(first int) string {
@@ -480,24 +481,102 @@ func TestTags(t *testing.T) {
 		}
 		return `{"tags":["z","no tag","../x","-y"]}`
 	})
-	if got, err := repository.Tags(t.Context()); err != nil || len(got) != 1001 || got[1000] != "z" || asked != 2 {
+	if got, more, err := repository.Tags(t.Context()); err != nil || more || len(got) != 1001 || got[1000] != "z" || asked != 2 {
 		t.Errorf("%d tags, %d requests, %v", len(got), asked, err)
 	}
 	answer(func(string) string { return page(asked * 1000) })
-	if got, err := repository.Tags(t.Context()); err != nil || len(got) != 20_000 || asked != 20 {
-		t.Errorf("without an end: %d tags, %d requests, %v", len(got), asked, err)
+	if got, more, err := repository.Tags(t.Context()); err != nil || !more || len(got) != 20_000 || asked != 21 {
+		t.Errorf("without an end: %d tags, more %v, %d requests, %v", len(got), more, asked, err)
 	}
 	answer(func(string) string { return page(0) })
-	if got, err := repository.Tags(t.Context()); err != nil || asked != 2 {
-		t.Errorf("the same page again: %d tags, %d requests, %v", len(got), asked, err)
+	if got, more, err := repository.Tags(t.Context()); err != nil || more || len(got) != 1000 || asked != 2 {
+		t.Errorf("the same page again: %d tags, more %v, %d requests, %v", len(got), more, asked, err)
 	}
 	answer(func(string) string { return "<html>" + secret })
-	if _, err := repository.Tags(t.Context()); err == nil || strings.Contains(err.Error(), secret) {
+	if _, _, err := repository.Tags(t.Context()); err == nil || strings.Contains(err.Error(), secret) {
 		t.Errorf("no JSON: %v", err)
 	}
 	answer(func(string) string { return strings.Repeat(" ", 2<<20) })
-	if _, err := repository.Tags(t.Context()); !errors.As(err, new(*distribution.TooLargeError)) {
+	if _, _, err := repository.Tags(t.Context()); !errors.As(err, new(*distribution.TooLargeError)) {
 		t.Errorf("2 MiB: %v", err)
+	}
+}
+
+// A registry may send fewer tags than are asked for if it names the next page in a header Link, as section "Listing Tags" of
+// the distribution specification 1.1 has it:
+// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md.
+func TestTagsOfARegistryThatCapsItsPages(t *testing.T) {
+	r := registrytest.Start(t)
+	reference, err := distribution.ParseReference(r.Host + "/team/node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	repository := distribution.Open(reference, distribution.Options{})
+	tags := make([]string, 250)
+	for i := range tags {
+		tags[i] = fmt.Sprintf("t%04d", i)
+	}
+	next := `</v2/team/node/tags/list?n=100&last=t0099>; rel="next"`
+	asked := 0
+	// capped answers with 100 tags after the last one, of those that the registry shows.
+	capped := func(shown []string, after func(last string) string) {
+		asked = 0
+		r.Intercept(func(w http.ResponseWriter, request *http.Request, _ http.Handler) bool {
+			if asked++; asked > 1000 {
+				t.Error("the registry is asked without end")
+				return false
+			}
+			begin, _ := slices.BinarySearch(shown, after(request.URL.Query().Get("last"))+"!")
+			page := shown[begin:min(begin+100, len(shown))]
+			if begin+100 < len(shown) {
+				w.Header().Add("Link", `</first>; rel="first"`)
+				w.Header().Add("Link", next)
+			}
+			if err := json.NewEncoder(w).Encode(map[string]any{"tags": page}); err != nil {
+				t.Error(err)
+			}
+			return true
+		})
+	}
+	obeyed := func(last string) string { return last }
+	for _, next = range []string{next, "<https://thief.test/x>; title=a; rel=next", `</a>; rel="prev", </b>; REL="Next"`} {
+		capped(tags, obeyed)
+		if got, more, err := repository.Tags(t.Context()); err != nil || more || !slices.Equal(got, tags) || asked != 3 {
+			t.Errorf("%s: %d tags, more %v, %d requests, %v", next, len(got), more, asked, err)
+		}
+	}
+	// A registry that does not know "last" shows its first page only, and swdt reports that there are more.
+	capped(tags, func(string) string { return "" })
+	if got, more, err := repository.Tags(t.Context()); err != nil || !more || !slices.Equal(got, tags[:100]) || asked != 2 {
+		t.Errorf("last is ignored: %d tags, more %v, %d requests, %v", len(got), more, asked, err)
+	}
+	// A registry that names a next page without end.
+	r.Intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
+		asked++
+		w.Header().Set("Link", next)
+		page := make([]string, 200)
+		for i := range page {
+			page[i] = fmt.Sprintf("%sx%d-%d", strings.Repeat("/", i%2), asked, i) // each second one is no tag
+		}
+		if err := json.NewEncoder(w).Encode(map[string]any{"tags": page}); err != nil {
+			t.Error(err)
+		}
+		return true
+	})
+	asked = 0
+	if got, more, err := repository.Tags(t.Context()); err != nil || !more || len(got) != 10_000 || asked != 101 {
+		t.Errorf("without end: %d tags, more %v, %d requests, %v", len(got), more, asked, err)
+	}
+	// A page without tags ends the list.
+	r.Intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
+		asked++
+		w.Header().Set("Link", next)
+		_, _ = w.Write([]byte(`{"tags":null}`))
+		return true
+	})
+	asked = 0
+	if got, more, err := repository.Tags(t.Context()); err != nil || !more || len(got) != 0 || asked != 1 {
+		t.Errorf("an empty page: %d tags, more %v, %d requests, %v", len(got), more, asked, err)
 	}
 }
 
