@@ -2,6 +2,7 @@ package hang
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -102,13 +103,16 @@ func (g *gathering) listProcesses(ctx context.Context) error {
 			one.Started = &started
 		}
 		if kind == Shim {
-			if shims++; shims > mostShims {
-				continue
-			}
 			one.ID = clean(commandline.Flag(p.GetCommandLine(), "id"))
+			if shims++; shims > mostShims {
+				one.Error = fmt.Sprintf("not asked: %d shims are asked at most", mostShims)
+			}
+		}
+		if len(g.dump.Processes) >= mostProcesses {
+			continue
 		}
 		g.dump.Processes = append(g.dump.Processes, one)
-		if kind == Shim {
+		if kind == Shim && one.Error == "" {
 			g.shims = append(g.shims, shim{len(g.dump.Processes) - 1, commandline.Flag(p.GetCommandLine(), "namespace")})
 		}
 	}

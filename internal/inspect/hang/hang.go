@@ -42,6 +42,8 @@ type Node struct {
 	Probes    []Probe   `json:"probes"`
 	Processes []Process `json:"processes"`
 	Problems  []string  `json:"problems"` // what could not be read, with the reason
+	// Unread are the programs without whose goroutines it is not known that nothing waits: containerd and its shims.
+	Unread []string `json:"unread"`
 }
 
 // Kind is the program of a process.
@@ -100,6 +102,7 @@ type Target string
 const (
 	OnHCS         Target = "HCS"
 	OnHNS         Target = "HNS"
+	OnSCM         Target = "SCM"
 	OnStorage     Target = "storage"
 	OnPipe        Target = "pipe"
 	OnRegistry    Target = "registry"
@@ -113,7 +116,7 @@ const (
 )
 
 func targets() []Target {
-	return []Target{OnHCS, OnHNS, OnStorage, OnPipe, OnRegistry, OnCNI, OnSnapshotter, OnLock, OnExit, OnShim, OnContainerd, OnLeak}
+	return []Target{OnHCS, OnHNS, OnSCM, OnStorage, OnPipe, OnRegistry, OnCNI, OnSnapshotter, OnLock, OnExit, OnShim, OnContainerd, OnLeak}
 }
 
 // Wait is an operation that does not return.

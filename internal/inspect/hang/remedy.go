@@ -15,6 +15,9 @@ func remedyOf(n *Node, root Wait) string {
 	case OnHNS:
 		return "wait: neither kube-proxy nor CNI plugins give up by themselves. `swdt restart kube-proxy` breaks no connection, and " +
 			"helps only if HNS answers. A restart of the service hns loses its policies; kube-proxy must restart after it"
+	case OnSCM:
+		return "wait: Windows' service manager waits 30 seconds for a service that does not answer it. If it still does not answer, " +
+			"drain the node and restart it"
 	case OnStorage, OnSnapshotter:
 		return "wait: layers of large images take minutes. Then look for another program that holds the files, such as an antivirus " +
 			"program without exclusions; `swdt doctor` checks these. At last drain the node and restart it"

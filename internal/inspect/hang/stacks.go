@@ -24,6 +24,7 @@ const (
 	byEvent    = "event"
 	byShimdiag = "shimdiag"
 	byPprof    = "pprof"
+	byFile     = "file"
 )
 
 var errNotAsked = errors.New("not asked: the time for the dump was over")

@@ -30,7 +30,7 @@ func (n Node) WriteText(p *ui.Page) error {
 	}
 	verdict := ui.Bad(n.Verdict)
 	switch {
-	case len(n.Waits) == 0 && len(n.Calls) == 0 && strings.HasPrefix(n.Verdict, nothingWaits):
+	case len(n.Waits) == 0 && len(n.Calls) == 0 && len(n.Unread) == 0:
 		verdict = ui.Good(n.Verdict)
 	case len(n.Waits) == 0:
 		verdict = ui.Warn(n.Verdict)
