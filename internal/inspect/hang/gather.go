@@ -2,6 +2,7 @@ package hang
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -36,13 +37,13 @@ type Options struct {
 	Limit time.Duration
 }
 
-// Gather makes a dump of a node, and analyses it. A part that cannot be read is named in the dump. The error is that of ctx, or
-// of a lost connection.
+// Gather makes a dump of a node, and analyses it. A part that cannot be read is named in the dump. If a deadline ends the work, the
+// dump has what was read until then. The error is that of a ctx that was cancelled, or of a lost connection.
 func Gather(ctx context.Context, n *node.Node, o Options) (Node, error) {
 	if o.Limit == 0 {
 		o.Limit = Limit
 	}
-	limited, cancel := context.WithTimeout(ctx, o.Limit)
+	limited, cancel := context.WithTimeout(ctx, limitIn(ctx, o.Limit))
 	defer cancel()
 	g := &gathering{node: n, options: o, known: pods{}, now: time.Now()}
 	g.dump = Node{Calls: []Call{}, Probes: []Probe{}, Processes: []Process{}, Problems: []string{}}
@@ -51,7 +52,7 @@ func Gather(ctx context.Context, n *node.Node, o Options) (Node, error) {
 		return Node{}, err
 	}
 	g.run(limited)
-	if ctx.Err() != nil {
+	if errors.Is(ctx.Err(), context.Canceled) {
 		return Node{}, context.Cause(ctx)
 	}
 	for i := range g.dump.Processes {
@@ -67,6 +68,16 @@ func Gather(ctx context.Context, n *node.Node, o Options) (Node, error) {
 	g.dump.inferPod()
 	g.dump.Analyse()
 	return g.dump, nil
+}
+
+// limitIn returns the limit of a dump that leaves time before the deadline of ctx to bring its result back.
+func limitIn(ctx context.Context, limit time.Duration) time.Duration {
+	const reserve = 2 * time.Second
+	if deadline, ok := ctx.Deadline(); ok {
+		left := time.Until(deadline)
+		limit = min(limit, max(left-reserve, left/2))
+	}
+	return limit
 }
 
 // gathering is the dump of one node while it is made.
