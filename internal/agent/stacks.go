@@ -52,7 +52,8 @@ func (s *processesService) shimStacks(ctx context.Context, request *agentv1.Stac
 	if !ok {
 		return "", fmt.Errorf("its namespace and ID are no part of a pipe's name: %w", fault.ErrNotExist)
 	}
-	ctx, cancel := context.WithTimeout(ctx, shimLimit)
+	caller := ctx
+	ctx, cancel := context.WithTimeout(caller, shimLimit)
 	defer cancel()
 	conn, err := s.platform.Network.DialPipe(ctx, path)
 	if err != nil {
@@ -66,5 +67,9 @@ func (s *processesService) shimStacks(ctx context.Context, request *agentv1.Stac
 		conn.Close()
 		return "", err
 	}
-	return shimdiag.Stacks(ctx, conn)
+	text, err := shimdiag.Stacks(ctx, conn)
+	if err != nil && caller.Err() != nil {
+		return "", caller.Err() // the shim has not had its time
+	}
+	return text, err
 }

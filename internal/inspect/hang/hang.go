@@ -72,7 +72,7 @@ type Process struct {
 	// Source is how the goroutines were read: event, shimdiag, pprof or file; "" for a program that has none.
 	Source     string             `json:"source"`
 	Error      string             `json:"error"`      // why they are missing
-	Silent     bool               `json:"silent"`     // the process accepted the question and did not answer in time
+	Silent     bool               `json:"silent"`     // the agent saw that the process accepted the question and did not answer in time
 	Goroutines int                `json:"goroutines"` // their number
 	Cut        bool               `json:"cut"`        // there are more, which were not read
 	Groups     []goroutines.Group `json:"groups"`

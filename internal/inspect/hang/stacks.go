@@ -139,5 +139,5 @@ func (g *gathering) fail(at int, source string, err error) {
 	defer g.mu.Unlock()
 	p := &g.dump.Processes[at]
 	p.Source, p.Error = source, clean(err.Error())
-	p.Silent = p.Kind == Shim && errors.Is(err, context.DeadlineExceeded)
+	p.Silent = p.Kind == Shim && errors.Is(err, fault.ErrSilent)
 }
