@@ -47,7 +47,10 @@ Each program writes its own goroutines, which stops it for milliseconds:
   kubelet      /debug/pprof through the API server
 
 The whole takes 30 seconds at most (--timeout). It stores functions and states,
-and drops all arguments. Nothing stays on the node.
+and drops all arguments. containerd also writes all its goroutines, with their
+arguments, into its own log, which is read before. Nothing else stays on the
+node, unless containerd is too slow: then its file stays, which only
+administrators can open, and the next dump removes it.
 
 The exit code is 5 if a program waits, and 1 if none is seen to wait but
 containerd or a shim could not be read.`,

@@ -24,7 +24,7 @@ func (n *Node) Analyse() {
 			n.add(w)
 		}
 		if p.Silent {
-			n.add(Wait{Process: p.Kind, PID: p.PID, ID: p.ID, Pods: podsOf(p.Pod), On: OnShim, Count: 1,
+			n.add(Wait{Process: p.Kind, PID: p.PID, ID: p.ID, Pods: podsOf(p.Pod), PodsInferred: p.PodInferred, On: OnShim, Count: 1,
 				Operation: "the " + string(p.Kind) + " accepted a question and does not answer", Known: []Known{}})
 		}
 	}
@@ -71,7 +71,7 @@ func (n *Node) waitsOf(p *Process, r recogniser, known []defect) (waits []Wait) 
 		if !ok || g.Minutes < op.after && !n.isBegun(method, op.after) {
 			continue
 		}
-		w := Wait{Process: p.Kind, PID: p.PID, ID: p.ID, Pods: podsOf(p.Pod), Operation: op.text, On: op.on, Method: method,
+		w := Wait{Process: p.Kind, PID: p.PID, ID: p.ID, Pods: podsOf(p.Pod), PodsInferred: p.PodInferred, Operation: op.text, On: op.on, Method: method,
 			Minutes: g.Minutes, Count: g.Count, Function: op.function}
 		w.Known = n.knownFor(known, p, w, g)
 		waits = append(waits, w)
@@ -113,7 +113,7 @@ func (n *Node) namePods(w *Wait) {
 	}
 	for _, c := range n.Calls {
 		if c.Method == w.Method && c.Pod != "" && !slices.Contains(w.Pods, c.Pod) {
-			w.Pods = append(w.Pods, c.Pod)
+			w.Pods, w.PodsInferred = append(w.Pods, c.Pod), true
 		}
 	}
 }
@@ -168,7 +168,7 @@ func (n *Node) judge() (verdict, remedy string) {
 	blocked := slices.DeleteFunc(slices.Clone(n.Waits), func(w Wait) bool { return w.On == OnLeak })
 	switch {
 	case len(blocked) == 0 && len(n.Waits) > 0:
-		return n.nothing() + "; " + n.Waits[0].Operation, remedyOf(n, n.Waits[0])
+		return n.nothing() + "; " + fmt.Sprintf("%d %s", n.Waits[0].Count, n.Waits[0].Operation), remedyOf(n, n.Waits[0])
 	case len(blocked) == 0 && len(n.Calls) > 0:
 		c := n.Calls[0]
 		return strings.TrimSpace(fmt.Sprintf("%s has not returned for %s %s", c.Method, age(c.Seconds), inPods(podsOf(c.Pod)))), ""
@@ -183,6 +183,9 @@ func (n *Node) judge() (verdict, remedy string) {
 		verdict += fmt.Sprintf(" for %s or longer", finding.Several(root.Minutes, "minute"))
 	}
 	if pods := inPods(root.Pods); pods != "" {
+		if root.PodsInferred {
+			verdict += " perhaps"
+		}
 		verdict += " " + pods
 	}
 	if others := waiters(blocked); others != "" {

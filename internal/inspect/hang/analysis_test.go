@@ -33,7 +33,7 @@ func TestDumpsOfPublicThreadsAreNamed(t *testing.T) {
 		"hcsshim-1237": {hang.Shim, "write the output of a container to its pipe (n pipe retry writer)", "", hang.OnPipe, 2,
 			"microsoft/hcsshim#1237"},
 		"go-winio-357": {hang.Shim, "close a pipe (close)", "Shutdown", hang.OnPipe, 5, "microsoft/go-winio#357"},
-		"hcsshim-1574": {hang.Shim, "61 goroutines of one shim wait for the end of its container", "", hang.OnLeak, 480,
+		"hcsshim-1574": {hang.Shim, "goroutines of one shim wait for the end of its container", "", hang.OnLeak, 480,
 			"microsoft/hcsshim#1574"},
 		"109162": {hang.KubeProxy, "HNS: enumerate endpoints", "", hang.OnHNS, 6, "kubernetes/kubernetes#109162"},
 		"107561": {hang.Shim, "HCS: shutdown compute system", "", hang.OnHCS, 2, "kubernetes/kubernetes#107561"},

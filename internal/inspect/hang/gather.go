@@ -65,7 +65,7 @@ func Gather(ctx context.Context, n *node.Node, o Options) (Node, error) {
 			c.Pod = g.known[c.Subject]
 		}
 	}
-	g.dump.inferPod()
+	g.inferPod()
 	g.dump.Analyse()
 	return g.dump, nil
 }
@@ -164,13 +164,23 @@ func (g *gathering) run(ctx context.Context) {
 			work(limited)
 		})
 	}
-	for _, work := range []func(context.Context){g.probeHCS, g.probeHNS, g.askRuntime, g.readLog} {
+	for _, work := range []func(context.Context){g.probeHCS, g.probeHNS, g.askRuntime} {
 		start(work)
 	}
+	logRead := make(chan struct{})
+	start(func(ctx context.Context) {
+		defer close(logRead)
+		g.readLog(ctx)
+	})
 	for i := range g.dump.Processes {
 		switch g.dump.Processes[i].Kind {
 		case Containerd:
-			start(func(ctx context.Context) { g.containerd(ctx, i) })
+			running.Go(func() {
+				<-logRead // for its event, containerd writes all its goroutines into its log, too
+				limited, cancel := context.WithTimeout(ctx, sourceLimit)
+				defer cancel()
+				g.containerd(limited, i)
+			})
 		case Kubelet:
 			start(func(ctx context.Context) { g.kubelet(ctx, i) })
 		case KubeProxy:
@@ -198,21 +208,25 @@ func (g *gathering) run(ctx context.Context) {
 }
 
 // inferPod names the pod of a shim that no other source names: while a pod is made, neither containerd nor its log has the ID. If
-// one pod is being made, and one shim has no pod, they belong together.
-func (n *Node) inferPod() {
+// one pod is being made, and one shim of kubelet's namespace that began since then has no pod, they probably belong together.
+func (g *gathering) inferPod() {
+	var made []Call
+	for _, c := range g.dump.Calls {
+		if c.Method == "RunPodSandbox" {
+			made = append(made, c)
+		}
+	}
+	if len(made) != 1 || made[0].Began == nil {
+		return
+	}
 	var nameless []*Process
-	for i := range n.Processes {
-		if p := &n.Processes[i]; p.Kind == Shim && p.Pod == "" {
+	for _, s := range g.shims {
+		p := &g.dump.Processes[s.at]
+		if p.Pod == "" && s.namespace == "k8s.io" && p.Started != nil && !p.Started.Before(*made[0].Began) {
 			nameless = append(nameless, p)
 		}
 	}
-	var made []string
-	for _, c := range n.Calls {
-		if c.Method == "RunPodSandbox" {
-			made = append(made, c.Pod)
-		}
-	}
-	if len(nameless) == 1 && len(made) == 1 {
-		nameless[0].Pod = made[0]
+	if len(nameless) == 1 {
+		nameless[0].Pod, nameless[0].PodInferred = made[0].Pod, made[0].Pod != ""
 	}
 }

@@ -67,8 +67,11 @@ type Process struct {
 	Version string     `json:"version"` // "" if unknown
 	ID      string     `json:"id"`      // of a shim: the ID of its pod sandbox or container
 	Pod     string     `json:"pod"`     // of a shim, as namespace/name; "" if unknown
-	Handles uint32     `json:"handles"`
-	Threads uint32     `json:"threads"`
+	// PodInferred: no source names the pod; the shim began while only this pod was being made.
+	PodInferred bool `json:"podInferred"`
+
+	Handles uint32 `json:"handles"`
+	Threads uint32 `json:"threads"`
 	// Source is how the goroutines were read: event, shimdiag, pprof or file; "" for a program that has none.
 	Source     string             `json:"source"`
 	Error      string             `json:"error"`      // why they are missing
@@ -125,13 +128,16 @@ type Wait struct {
 	PID       uint32   `json:"pid"`
 	Operation string   `json:"operation"` // such as "HCS: terminate a compute system"
 	On        Target   `json:"on"`
-	Method    string   `json:"method"`   // the call that it serves, such as StopPodSandbox; "" if unknown
-	Minutes   int      `json:"minutes"`  // at least, of the oldest goroutine
-	Count     int      `json:"count"`    // of goroutines
-	Pods      []string `json:"pods"`     // those that it may concern
-	ID        string   `json:"id"`       // of the shim, or of the container; "" if unknown
-	Function  string   `json:"function"` // by which it was recognised
-	Known     []Known  `json:"known"`
+	Method    string   `json:"method"`  // the call that it serves, such as StopPodSandbox; "" if unknown
+	Minutes   int      `json:"minutes"` // at least, of the oldest goroutine
+	Count     int      `json:"count"`   // of goroutines
+	Pods      []string `json:"pods"`    // those that it may concern
+	// PodsInferred: the pods are those of calls that this wait may serve.
+	PodsInferred bool `json:"podsInferred"`
+
+	ID       string  `json:"id"`       // of the shim, or of the container; "" if unknown
+	Function string  `json:"function"` // by which it was recognised
+	Known    []Known `json:"known"`
 }
 
 // Known is a published defect that has the form of a wait.
