@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
 	"github.com/swdt-dev/swdt/internal/agent/internal/stackdump"
 	"github.com/swdt-dev/swdt/internal/platform"
-	"github.com/swdt-dev/swdt/internal/wait"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 	"github.com/swdt-dev/swdt/internal/wire/shimdiag"
 )
@@ -39,13 +37,10 @@ func (s *processesService) containerdStacks(pid uint32, stream grpc.ServerStream
 	cut, err := stackdump.Read(stream.Context(), s.platform, pid, facts.Time, func(data []byte) error {
 		return stream.Send(&agentv1.StacksReply{Data: data})
 	})
-	var late *wait.Error
-	switch {
-	case errors.As(err, &late) && stream.Context().Err() == nil:
-		return fmt.Errorf("read the goroutines of containerd: %w: %w", context.DeadlineExceeded, err)
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("read the goroutines of containerd: %w", err)
-	case cut:
+	}
+	if cut {
 		return stream.Send(&agentv1.StacksReply{Cut: true})
 	}
 	return nil
@@ -57,7 +52,8 @@ func (s *processesService) shimStacks(ctx context.Context, request *agentv1.Stac
 	if !ok {
 		return "", fmt.Errorf("its namespace and ID are no part of a pipe's name: %w", fault.ErrNotExist)
 	}
-	ctx, cancel := context.WithTimeout(ctx, shimLimit)
+	caller := ctx
+	ctx, cancel := context.WithTimeout(caller, shimLimit)
 	defer cancel()
 	conn, err := s.platform.Network.DialPipe(ctx, path)
 	if err != nil {
@@ -71,5 +67,9 @@ func (s *processesService) shimStacks(ctx context.Context, request *agentv1.Stac
 		conn.Close()
 		return "", err
 	}
-	return shimdiag.Stacks(ctx, conn)
+	text, err := shimdiag.Stacks(ctx, conn)
+	if err != nil && caller.Err() != nil {
+		return "", caller.Err() // the shim has not had its time
+	}
+	return text, err
 }

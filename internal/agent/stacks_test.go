@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
@@ -204,4 +205,37 @@ func TestASquattedPipe(t *testing.T) {
 			t.Errorf("%v: %v", request, err)
 		}
 	}
+}
+
+// A shim that accepts the request and does not answer is silent. One whose caller gives up earlier may only be slow.
+func TestASilentShim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, simulated.Options{Preset: simulated.Minimal})
+		c := connect(t, m.Process("agent"))
+		path, _ := shimdiag.Pipe("k8s.io", "0123")
+		shim := m.Spawn("containerd-shim-runhcs-v1.exe")
+		listener, err := shim.ListenPipe(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			for {
+				conn, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				go func() { _, _ = io.Copy(io.Discard, conn) }()
+			}
+		}()
+		request := &agentv1.StacksRequest{Pid: shim.PID(), Namespace: "k8s.io", Id: "0123"}
+		if _, err := stacksOf(t.Context(), c, request); !is(err, fault.ErrSilent) {
+			t.Errorf("silent: %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := stacksOf(ctx, c, request); is(err, fault.ErrSilent) || !is(err, context.DeadlineExceeded) {
+			t.Errorf("an early caller: %v", err)
+		}
+		_ = listener.Close()
+	})
 }

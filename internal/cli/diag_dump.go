@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"time"
 
@@ -46,9 +47,13 @@ Each program writes its own goroutines, which stops it for milliseconds:
   kubelet      /debug/pprof through the API server
 
 The whole takes 30 seconds at most (--timeout). It stores functions and states,
-and drops all arguments. Nothing stays on the node.
+and drops all arguments. containerd also writes all its goroutines, with their
+arguments, into its own log, which is read before. Nothing else stays on the
+node, unless containerd is too slow: then its file stays, which only
+administrators can open, and the next dump removes it.
 
-The exit code is 5 if a program waits.`,
+The exit code is 5 if a program waits, and 1 if none is seen to wait but
+containerd or a shim could not be read.`,
 		Example: examples(
 			"diag dump -n win-1", "",
 			"diag dump --kubeconfig admin.conf", "with kubelet",
@@ -101,10 +106,21 @@ func (a *app) runDiagDump(ctx context.Context, o *dumpOptions) error {
 	if err := a.print(report, report.WriteText); err != nil {
 		return err
 	}
-	if failed == nil && report.Waits() {
-		return &exitError{code: exitFinding}
+	if failed != nil {
+		return failed
 	}
-	return failed
+	return dumpResult(report)
+}
+
+// dumpResult returns the exit code of a dump: a wait is found even if not everything was read.
+func dumpResult(r hang.Report) error {
+	switch {
+	case r.Waits():
+		return &exitError{code: exitFinding}
+	case r.Incomplete():
+		return errors.New("look for what waits: containerd or a shim was not read, so it may wait; its row has the reason")
+	}
+	return nil
 }
 
 func (a *app) diagDumpShowCommand() *cobra.Command {
@@ -123,7 +139,8 @@ and threads changed.
 A dump may come from a stranger: it is bounded, secrets in it are redacted, and
 nothing in it controls the terminal.
 
-The exit code is 5 if a program waits; with OTHER, if a wait did not move.`,
+The exit code is 5 if a program waits, and 1 if none is seen to wait but
+containerd or a shim was not read; with OTHER, it is 5 if a wait did not move.`,
 		Example: examples(
 			"diag dump show dump.json", "",
 			"diag dump show containerd.4711.stacks.log", "",
@@ -145,7 +162,7 @@ func (a *app) runDiagDumpShow(files []string) error {
 		if err := a.print(first, first.WriteText); err != nil {
 			return err
 		}
-		return exitIf(first.Waits())
+		return dumpResult(first)
 	}
 	second, err := hang.Open(files[1])
 	if err != nil {
@@ -155,12 +172,7 @@ func (a *app) runDiagDumpShow(files []string) error {
 	if err := a.print(c, c.WriteText); err != nil {
 		return err
 	}
-	return exitIf(c.Stuck())
-}
-
-// exitIf returns the exit code of a command that found what it looks for.
-func exitIf(found bool) error {
-	if found {
+	if c.Stuck() {
 		return &exitError{code: exitFinding}
 	}
 	return nil

@@ -1712,7 +1712,8 @@ type ProcessesClient interface {
 	// it. With an ID, the process is the shim of that ID: the agent asks it on its
 	// pipe, if that process serves the pipe. If the process lacks the event or the
 	// pipe, the error is NotFound; if another account could have made the file or
-	// the pipe, PermissionDenied; if it does not answer, DeadlineExceeded.
+	// the pipe, PermissionDenied; if it does not answer, DeadlineExceeded, with
+	// the reason SILENT if a shim accepted the request.
 	Stacks(ctx context.Context, in *StacksRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StacksReply], error)
 }
 
@@ -1806,7 +1807,8 @@ type ProcessesServer interface {
 	// it. With an ID, the process is the shim of that ID: the agent asks it on its
 	// pipe, if that process serves the pipe. If the process lacks the event or the
 	// pipe, the error is NotFound; if another account could have made the file or
-	// the pipe, PermissionDenied; if it does not answer, DeadlineExceeded.
+	// the pipe, PermissionDenied; if it does not answer, DeadlineExceeded, with
+	// the reason SILENT if a shim accepted the request.
 	Stacks(*StacksRequest, grpc.ServerStreamingServer[StacksReply]) error
 	mustEmbedUnimplementedProcessesServer()
 }

@@ -24,7 +24,7 @@ func (n *Node) Analyse() {
 			n.add(w)
 		}
 		if p.Silent {
-			n.add(Wait{Process: p.Kind, PID: p.PID, ID: p.ID, Pods: podsOf(p.Pod), On: OnShim, Count: 1,
+			n.add(Wait{Process: p.Kind, PID: p.PID, ID: p.ID, Pods: podsOf(p.Pod), PodsInferred: p.PodInferred, On: OnShim, Count: 1,
 				Operation: "the " + string(p.Kind) + " accepted a question and does not answer", Known: []Known{}})
 		}
 	}
@@ -42,6 +42,7 @@ func (n *Node) Analyse() {
 			cmp.Compare(len(b.Known), len(a.Known)), cmp.Compare(a.Process.depth(), b.Process.depth()), cmp.Compare(a.Process, b.Process), cmp.Compare(a.PID, b.PID), strings.Compare(a.Operation, b.Operation),
 			strings.Compare(a.Method, b.Method))
 	})
+	n.Unread = n.unread()
 	n.Verdict, n.Remedy = n.judge()
 }
 
@@ -70,7 +71,7 @@ func (n *Node) waitsOf(p *Process, r recogniser, known []defect) (waits []Wait) 
 		if !ok || g.Minutes < op.after && !n.isBegun(method, op.after) {
 			continue
 		}
-		w := Wait{Process: p.Kind, PID: p.PID, ID: p.ID, Pods: podsOf(p.Pod), Operation: op.text, On: op.on, Method: method,
+		w := Wait{Process: p.Kind, PID: p.PID, ID: p.ID, Pods: podsOf(p.Pod), PodsInferred: p.PodInferred, Operation: op.text, On: op.on, Method: method,
 			Minutes: g.Minutes, Count: g.Count, Function: op.function}
 		w.Known = n.knownFor(known, p, w, g)
 		waits = append(waits, w)
@@ -112,7 +113,7 @@ func (n *Node) namePods(w *Wait) {
 	}
 	for _, c := range n.Calls {
 		if c.Method == w.Method && c.Pod != "" && !slices.Contains(w.Pods, c.Pod) {
-			w.Pods = append(w.Pods, c.Pod)
+			w.Pods, w.PodsInferred = append(w.Pods, c.Pod), true
 		}
 	}
 }
@@ -131,14 +132,35 @@ func probedTarget(name string) (Target, bool) {
 		return OnHCS, true
 	case probeHNS:
 		return OnHNS, true
+	case probeSCM:
+		return OnSCM, true
 	case probeCRI:
 		return OnContainerd, true
 	}
 	return "", false
 }
 
-// nothingWaits is the verdict of a node on which nothing is blocked.
-const nothingWaits = "nothing waits"
+// unread returns the programs whose goroutines are missing in whole or in part. A file that has the goroutines of one program
+// is no dump of a node: it lacks no other program.
+func (n *Node) unread() []string {
+	missing, found := []string{}, false
+	for _, p := range n.Processes {
+		found = found || p.Kind == Containerd || p.Source == byFile
+		if (p.Kind == Containerd || p.Kind == Shim) && (p.Goroutines == 0 || p.Cut) {
+			missing = append(missing, nameOf(p.Kind, p.PID))
+		}
+	}
+	if !found {
+		missing = append(missing, string(Containerd))
+	}
+	return missing
+}
+
+// The verdicts of a node on which nothing is blocked: that of a node that was read as a whole, and the beginning of the other.
+const (
+	nothingWaits   = "nothing waits"
+	nothingWaitsIn = "nothing waits in what was read"
+)
 
 // judge returns the sentence and the remedy of a node, from its waits in their order.
 func (n *Node) judge() (verdict, remedy string) {
@@ -146,14 +168,14 @@ func (n *Node) judge() (verdict, remedy string) {
 	blocked := slices.DeleteFunc(slices.Clone(n.Waits), func(w Wait) bool { return w.On == OnLeak })
 	switch {
 	case len(blocked) == 0 && len(n.Waits) > 0:
-		return "nothing waits; " + n.Waits[0].Operation, remedyOf(n, n.Waits[0])
+		return n.nothing() + "; " + fmt.Sprintf("%d %s", n.Waits[0].Count, n.Waits[0].Operation), remedyOf(n, n.Waits[0])
 	case len(blocked) == 0 && len(n.Calls) > 0:
 		c := n.Calls[0]
 		return strings.TrimSpace(fmt.Sprintf("%s has not returned for %s %s", c.Method, age(c.Seconds), inPods(podsOf(c.Pod)))), ""
 	case len(blocked) == 0 && !read:
 		return "unknown: no program could be read", ""
 	case len(blocked) == 0:
-		return nothingWaits, ""
+		return n.nothing(), ""
 	}
 	root := blocked[0]
 	verdict = root.Operation
@@ -161,6 +183,9 @@ func (n *Node) judge() (verdict, remedy string) {
 		verdict += fmt.Sprintf(" for %s or longer", finding.Several(root.Minutes, "minute"))
 	}
 	if pods := inPods(root.Pods); pods != "" {
+		if root.PodsInferred {
+			verdict += " perhaps"
+		}
 		verdict += " " + pods
 	}
 	if others := waiters(blocked); others != "" {
@@ -169,11 +194,25 @@ func (n *Node) judge() (verdict, remedy string) {
 	return verdict, remedyOf(n, root)
 }
 
+// nothing returns the sentence that nothing is blocked, as far as that is known.
+func (n *Node) nothing() string {
+	if len(n.Unread) == 0 {
+		return nothingWaits
+	}
+	const most = 5
+	named := n.Unread[:min(len(n.Unread), most)]
+	text := nothingWaitsIn + "; not read: " + strings.Join(named, ", ")
+	if more := len(n.Unread) - len(named); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
 // waiters returns the programs that wait for the root, which is the first.
 func waiters(waits []Wait) string {
 	var names []string
 	for _, w := range waits {
-		if w.Process != "" && !slices.Contains(names, string(w.Process)) && w.Process != Kind(probeHCS) && w.Process != Kind(probeHNS) {
+		if w.Process != "" && !slices.Contains(names, string(w.Process)) && w.Process != Kind(probeHCS) && w.Process != Kind(probeHNS) && w.Process != Kind(probeSCM) {
 			names = append(names, string(w.Process))
 		}
 	}

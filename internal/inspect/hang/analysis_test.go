@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/swdt-dev/swdt/internal/format/goroutines"
 	"github.com/swdt-dev/swdt/internal/inspect/hang"
 )
@@ -31,7 +33,7 @@ func TestDumpsOfPublicThreadsAreNamed(t *testing.T) {
 		"hcsshim-1237": {hang.Shim, "write the output of a container to its pipe (n pipe retry writer)", "", hang.OnPipe, 2,
 			"microsoft/hcsshim#1237"},
 		"go-winio-357": {hang.Shim, "close a pipe (close)", "Shutdown", hang.OnPipe, 5, "microsoft/go-winio#357"},
-		"hcsshim-1574": {hang.Shim, "61 goroutines of one shim wait for the end of its container", "", hang.OnLeak, 480,
+		"hcsshim-1574": {hang.Shim, "goroutines of one shim wait for the end of its container", "", hang.OnLeak, 480,
 			"microsoft/hcsshim#1574"},
 		"109162": {hang.KubeProxy, "HNS: enumerate endpoints", "", hang.OnHNS, 6, "kubernetes/kubernetes#109162"},
 		"107561": {hang.Shim, "HCS: shutdown compute system", "", hang.OnHCS, 2, "kubernetes/kubernetes#107561"},
@@ -185,4 +187,47 @@ func process(t *testing.T, kind hang.Kind, text string) hang.Process {
 		t.Fatal(err)
 	}
 	return hang.Process{Kind: kind, PID: 4, Goroutines: len(dump.Goroutines), Groups: dump.Groups()}
+}
+
+// A node of which a part was not read may wait there: this is no good news.
+func TestNothingWaitsOnlyIfEverythingWasRead(t *testing.T) {
+	idle := read(t, "healthy-containerd-1.7.12")
+	shim := hang.Process{Kind: hang.Shim, PID: 8, ID: "0123", Error: "it has no pipe for its goroutines", Source: "shimdiag"}
+	cut := process(t, hang.Containerd, idle)
+	cut.Cut = true
+	for name, c := range map[string]struct {
+		processes []hang.Process
+		probes    []hang.Probe
+		unread    []string
+		verdict   string
+	}{
+		"all":  {[]hang.Process{process(t, hang.Containerd, idle)}, []hang.Probe{{Name: "SCM", Answers: true}}, []string{}, "nothing waits"},
+		"shim": {[]hang.Process{process(t, hang.Containerd, idle), shim}, nil, []string{"shim/8"}, "nothing waits in what was read; not read: shim/8"},
+		"cut":  {[]hang.Process{cut}, nil, []string{"containerd/4"}, "nothing waits in what was read; not read: containerd/4"},
+		"no containerd": {[]hang.Process{process(t, hang.Kubelet, idle)}, nil, []string{"containerd"},
+			"nothing waits in what was read; not read: containerd"},
+		"containerd": {[]hang.Process{{Kind: hang.Containerd, PID: 4, Error: "it has no event"}, process(t, hang.KubeProxy, idle)}, nil,
+			[]string{"containerd/4"}, "nothing waits in what was read; not read: containerd/4"},
+		"nothing": {nil, nil, []string{"containerd"}, "unknown: no program could be read"},
+	} {
+		n := hang.Node{Processes: c.processes, Probes: c.probes}
+		n.Name = "win-1"
+		n.Analyse()
+		if diff := cmp.Diff(c.unread, n.Unread); n.Verdict != c.verdict || diff != "" {
+			t.Errorf("%s: %s %s", name, n.Verdict, diff)
+		}
+		report := hang.Report{Nodes: []hang.Node{n}}
+		if report.Waits() || report.Incomplete() != (len(c.unread) > 0) {
+			t.Errorf("%s: waits is %t, incomplete is %t", name, report.Waits(), report.Incomplete())
+		}
+	}
+}
+
+func TestTheServiceManagerIsATarget(t *testing.T) {
+	n := hang.Node{Processes: []hang.Process{process(t, hang.Containerd, read(t, "healthy-containerd-1.7.12"))},
+		Probes: []hang.Probe{{Name: "SCM", Seconds: 5}}}
+	n.Analyse()
+	if len(n.Waits) != 1 || n.Waits[0].On != hang.OnSCM || n.Verdict != "SCM does not answer within 5 s" || n.Remedy == "" {
+		t.Errorf("%s: %+v; %q", n.Verdict, n.Waits, n.Remedy)
+	}
 }

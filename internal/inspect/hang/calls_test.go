@@ -1,6 +1,7 @@
 package hang
 
 import (
+	"encoding/json"
 	"regexp"
 	"strings"
 	"testing"
@@ -44,7 +45,7 @@ func inProtobuf(t *testing.T) string {
 func TestCallsWithoutAnAnswer(t *testing.T) {
 	now := time.Date(2026, 11, 30, 10, 5, 0, 0, time.UTC)
 	for name, text := range map[string]string{"LF": containerdLog, "CRLF": strings.ReplaceAll(containerdLog, "\n", "\r\n"),
-		"2.4.2": inProtobuf(t)} {
+		"2.4.2": inProtobuf(t), "JSON": inJSON(t)} {
 		calls, err := readCalls(strings.NewReader(text), pods{}, now)
 		if err != nil {
 			t.Fatal(err)
@@ -90,4 +91,45 @@ func many(n int) string {
 		text.WriteString(`msg="StopPodSandbox for \"` + strings.Repeat("a", i%200+1) + strings.Repeat("b", i/200+1) + "\\\"\"\n")
 	}
 	return text.String()
+}
+
+// kubelet tries a call again while the first one hangs. The hung one stays, with its own time.
+func TestACallThatIsTriedAgainKeepsTheOldest(t *testing.T) {
+	const begins = `time="2026-11-30T10:0%.000000000Z" level=info msg="StopPodSandbox for \"aaa\""` + "\n"
+	const ends = `time="2026-11-30T10:03:30.000000000Z" level=error msg="StopPodSandbox for \"aaa\" failed" error="no"` + "\n"
+	first, again := strings.Replace(begins, "%", "0:00", 1), strings.Replace(begins, "%", "3:00", 1)
+	const debug = `time="2026-11-30T10:04:00.000000000Z" level=debug msg="PullImage using normalized image ref: \"docker.io/library/web:1\""` + "\n"
+	const removed = `time="2026-11-30T10:00:00.000000000Z" level=info msg="RemovePodSandbox for \"aaa\""` + "\n" +
+		`time="2026-11-30T10:00:01.000000000Z" level=info msg="RemovePodSandbox \"aaa\" returns successfully"` + "\n"
+	for name, c := range map[string]struct{ log, want string }{
+		"again":           {first + again, "StopPodSandbox 5m0s"},
+		"again and ended": {first + again + ends, "StopPodSandbox 5m0s"},
+		"both ended":      {first + again + ends + ends, ""},
+		"a debug message": {debug, ""},
+		"removed":         {removed, ""},
+	} {
+		calls, _ := readCalls(strings.NewReader(c.log), pods{}, time.Date(2026, 11, 30, 10, 5, 0, 0, time.UTC))
+		got := ""
+		for _, call := range calls {
+			got += call.Method + " " + age(call.Seconds)
+		}
+		if got != c.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// inJSON is the log in the form of [debug] format = "json": logrus' JSONFormatter, in containerd/log, context.go.
+func inJSON(t *testing.T) string {
+	t.Helper()
+	var out strings.Builder
+	for line := range strings.Lines(containerdLog) {
+		message, at := messageOf(line)
+		text, err := json.Marshal(map[string]any{"level": "info", "msg": message, "time": at})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Write(append(text, '\n'))
+	}
+	return out.String()
 }

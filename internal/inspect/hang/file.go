@@ -131,7 +131,7 @@ func readText(path string, content []byte) (Report, error) {
 	if len(dump.Goroutines) == 0 {
 		return Report{}, &NoDumpError{path, "it has neither JSON nor goroutines"}
 	}
-	p := Process{Source: "file"}
+	p := Process{Source: byFile}
 	p.take(dump)
 	p.Kind = kindOf(p.Groups)
 	n := Node{Calls: []Call{}, Probes: []Probe{}, Processes: []Process{p}, Problems: []string{}}

@@ -2,6 +2,8 @@ package hang
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -35,13 +37,13 @@ type Options struct {
 	Limit time.Duration
 }
 
-// Gather makes a dump of a node, and analyses it. A part that cannot be read is named in the dump. The error is that of ctx, or
-// of a lost connection.
+// Gather makes a dump of a node, and analyses it. A part that cannot be read is named in the dump. If a deadline ends the work, the
+// dump has what was read until then. The error is that of a ctx that was cancelled, or of a lost connection.
 func Gather(ctx context.Context, n *node.Node, o Options) (Node, error) {
 	if o.Limit == 0 {
 		o.Limit = Limit
 	}
-	limited, cancel := context.WithTimeout(ctx, o.Limit)
+	limited, cancel := context.WithTimeout(ctx, limitIn(ctx, o.Limit))
 	defer cancel()
 	g := &gathering{node: n, options: o, known: pods{}, now: time.Now()}
 	g.dump = Node{Calls: []Call{}, Probes: []Probe{}, Processes: []Process{}, Problems: []string{}}
@@ -50,7 +52,7 @@ func Gather(ctx context.Context, n *node.Node, o Options) (Node, error) {
 		return Node{}, err
 	}
 	g.run(limited)
-	if ctx.Err() != nil {
+	if errors.Is(ctx.Err(), context.Canceled) {
 		return Node{}, context.Cause(ctx)
 	}
 	for i := range g.dump.Processes {
@@ -63,9 +65,19 @@ func Gather(ctx context.Context, n *node.Node, o Options) (Node, error) {
 			c.Pod = g.known[c.Subject]
 		}
 	}
-	g.dump.inferPod()
+	g.inferPod()
 	g.dump.Analyse()
 	return g.dump, nil
+}
+
+// limitIn returns the limit of a dump that leaves time before the deadline of ctx to bring its result back.
+func limitIn(ctx context.Context, limit time.Duration) time.Duration {
+	const reserve = 2 * time.Second
+	if deadline, ok := ctx.Deadline(); ok {
+		left := time.Until(deadline)
+		limit = min(limit, max(left-reserve, left/2))
+	}
+	return limit
 }
 
 // gathering is the dump of one node while it is made.
@@ -102,13 +114,16 @@ func (g *gathering) listProcesses(ctx context.Context) error {
 			one.Started = &started
 		}
 		if kind == Shim {
-			if shims++; shims > mostShims {
-				continue
-			}
 			one.ID = clean(commandline.Flag(p.GetCommandLine(), "id"))
+			if shims++; shims > mostShims {
+				one.Error = fmt.Sprintf("not asked: %d shims are asked at most", mostShims)
+			}
+		}
+		if len(g.dump.Processes) >= mostProcesses {
+			continue
 		}
 		g.dump.Processes = append(g.dump.Processes, one)
-		if kind == Shim {
+		if kind == Shim && one.Error == "" {
 			g.shims = append(g.shims, shim{len(g.dump.Processes) - 1, commandline.Flag(p.GetCommandLine(), "namespace")})
 		}
 	}
@@ -149,13 +164,23 @@ func (g *gathering) run(ctx context.Context) {
 			work(limited)
 		})
 	}
-	for _, work := range []func(context.Context){g.probeHCS, g.probeHNS, g.askRuntime, g.readLog} {
+	for _, work := range []func(context.Context){g.probeHCS, g.probeHNS, g.askRuntime} {
 		start(work)
 	}
+	logRead := make(chan struct{})
+	start(func(ctx context.Context) {
+		defer close(logRead)
+		g.readLog(ctx)
+	})
 	for i := range g.dump.Processes {
 		switch g.dump.Processes[i].Kind {
 		case Containerd:
-			start(func(ctx context.Context) { g.containerd(ctx, i) })
+			running.Go(func() {
+				<-logRead // for its event, containerd writes all its goroutines into its log, too
+				limited, cancel := context.WithTimeout(ctx, sourceLimit)
+				defer cancel()
+				g.containerd(limited, i)
+			})
 		case Kubelet:
 			start(func(ctx context.Context) { g.kubelet(ctx, i) })
 		case KubeProxy:
@@ -183,21 +208,25 @@ func (g *gathering) run(ctx context.Context) {
 }
 
 // inferPod names the pod of a shim that no other source names: while a pod is made, neither containerd nor its log has the ID. If
-// one pod is being made, and one shim has no pod, they belong together.
-func (n *Node) inferPod() {
+// one pod is being made, and one shim of kubelet's namespace that began since then has no pod, they probably belong together.
+func (g *gathering) inferPod() {
+	var made []Call
+	for _, c := range g.dump.Calls {
+		if c.Method == "RunPodSandbox" {
+			made = append(made, c)
+		}
+	}
+	if len(made) != 1 || made[0].Began == nil {
+		return
+	}
 	var nameless []*Process
-	for i := range n.Processes {
-		if p := &n.Processes[i]; p.Kind == Shim && p.Pod == "" {
+	for _, s := range g.shims {
+		p := &g.dump.Processes[s.at]
+		if p.Pod == "" && s.namespace == "k8s.io" && p.Started != nil && !p.Started.Before(*made[0].Began) {
 			nameless = append(nameless, p)
 		}
 	}
-	var made []string
-	for _, c := range n.Calls {
-		if c.Method == "RunPodSandbox" {
-			made = append(made, c.Pod)
-		}
-	}
-	if len(nameless) == 1 && len(made) == 1 {
-		nameless[0].Pod = made[0]
+	if len(nameless) == 1 {
+		nameless[0].Pod, nameless[0].PodInferred = made[0].Pod, made[0].Pod != ""
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	agentv1 "github.com/swdt-dev/swdt/api/agent/v1"
@@ -106,4 +107,41 @@ func TestErrorsOfTheNode(t *testing.T) {
 	if _, err := hang.Gather(t.Context(), n.Node, options()); !errors.Is(err, broken) {
 		t.Error(err)
 	}
+}
+
+// A program that does not answer until the deadline does not take the rest of the dump with it.
+func TestADeadlineKeepsWhatWasGathered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := nodetest.Start(t, "win-1", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+		held := make(chan struct{})
+		t.Cleanup(func() { close(held) })
+		n.Machine.Interleave(func(o simulated.Operation) {
+			if o.Process == "containerd.exe" {
+				<-held
+			}
+		})
+		for _, limit := range []time.Duration{time.Second, 10 * time.Second} {
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			dump, err := hang.Gather(ctx, n.Node, options())
+			late := ctx.Err()
+			cancel()
+			if err != nil || late != nil {
+				t.Fatalf("%s: %v, %v", limit, err, late)
+			}
+			time.Sleep(time.Minute) // of the test's own clock: another dump is not under way
+			if len(dump.Probes) != 4 || len(dump.Unread) != 1 || !strings.HasPrefix(dump.Verdict, "nothing waits in what was read") {
+				t.Errorf("%s: %s: %+v", limit, dump.Verdict, dump.Probes)
+			}
+			for _, p := range dump.Processes {
+				if p.Silent {
+					t.Errorf("%s: %s/%d is silent: %s", limit, p.Kind, p.PID, p.Error)
+				}
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		if _, err := hang.Gather(ctx, n.Node, options()); !errors.Is(err, context.Canceled) {
+			t.Errorf("a cancel: %v", err)
+		}
+	})
 }

@@ -42,6 +42,8 @@ type Node struct {
 	Probes    []Probe   `json:"probes"`
 	Processes []Process `json:"processes"`
 	Problems  []string  `json:"problems"` // what could not be read, with the reason
+	// Unread are the programs without whose goroutines it is not known that nothing waits: containerd and its shims.
+	Unread []string `json:"unread"`
 }
 
 // Kind is the program of a process.
@@ -65,12 +67,15 @@ type Process struct {
 	Version string     `json:"version"` // "" if unknown
 	ID      string     `json:"id"`      // of a shim: the ID of its pod sandbox or container
 	Pod     string     `json:"pod"`     // of a shim, as namespace/name; "" if unknown
-	Handles uint32     `json:"handles"`
-	Threads uint32     `json:"threads"`
+	// PodInferred: no source names the pod; the shim began while only this pod was being made.
+	PodInferred bool `json:"podInferred"`
+
+	Handles uint32 `json:"handles"`
+	Threads uint32 `json:"threads"`
 	// Source is how the goroutines were read: event, shimdiag, pprof or file; "" for a program that has none.
 	Source     string             `json:"source"`
 	Error      string             `json:"error"`      // why they are missing
-	Silent     bool               `json:"silent"`     // the process accepted the question and did not answer in time
+	Silent     bool               `json:"silent"`     // the agent saw that the process accepted the question and did not answer in time
 	Goroutines int                `json:"goroutines"` // their number
 	Cut        bool               `json:"cut"`        // there are more, which were not read
 	Groups     []goroutines.Group `json:"groups"`
@@ -100,6 +105,7 @@ type Target string
 const (
 	OnHCS         Target = "HCS"
 	OnHNS         Target = "HNS"
+	OnSCM         Target = "SCM"
 	OnStorage     Target = "storage"
 	OnPipe        Target = "pipe"
 	OnRegistry    Target = "registry"
@@ -113,7 +119,7 @@ const (
 )
 
 func targets() []Target {
-	return []Target{OnHCS, OnHNS, OnStorage, OnPipe, OnRegistry, OnCNI, OnSnapshotter, OnLock, OnExit, OnShim, OnContainerd, OnLeak}
+	return []Target{OnHCS, OnHNS, OnSCM, OnStorage, OnPipe, OnRegistry, OnCNI, OnSnapshotter, OnLock, OnExit, OnShim, OnContainerd, OnLeak}
 }
 
 // Wait is an operation that does not return.
@@ -122,13 +128,16 @@ type Wait struct {
 	PID       uint32   `json:"pid"`
 	Operation string   `json:"operation"` // such as "HCS: terminate a compute system"
 	On        Target   `json:"on"`
-	Method    string   `json:"method"`   // the call that it serves, such as StopPodSandbox; "" if unknown
-	Minutes   int      `json:"minutes"`  // at least, of the oldest goroutine
-	Count     int      `json:"count"`    // of goroutines
-	Pods      []string `json:"pods"`     // those that it may concern
-	ID        string   `json:"id"`       // of the shim, or of the container; "" if unknown
-	Function  string   `json:"function"` // by which it was recognised
-	Known     []Known  `json:"known"`
+	Method    string   `json:"method"`  // the call that it serves, such as StopPodSandbox; "" if unknown
+	Minutes   int      `json:"minutes"` // at least, of the oldest goroutine
+	Count     int      `json:"count"`   // of goroutines
+	Pods      []string `json:"pods"`    // those that it may concern
+	// PodsInferred: the pods are those of calls that this wait may serve.
+	PodsInferred bool `json:"podsInferred"`
+
+	ID       string  `json:"id"`       // of the shim, or of the container; "" if unknown
+	Function string  `json:"function"` // by which it was recognised
+	Known    []Known `json:"known"`
 }
 
 // Known is a published defect that has the form of a wait.

@@ -1,7 +1,6 @@
 package hang
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -105,7 +104,7 @@ func leakOf(p *Process, g goroutines.Group) (Wait, bool) {
 		return Wait{}, false
 	}
 	return Wait{Process: p.Kind, PID: p.PID, ID: p.ID, Pods: podsOf(p.Pod), On: OnLeak, Minutes: g.Minutes, Count: g.Count,
-		Operation: fmt.Sprintf("%d goroutines of one shim wait for the end of its container", g.Count), Function: g.Frames[0]}, true
+		PodsInferred: p.PodInferred, Operation: "goroutines of one shim wait for the end of its container", Function: g.Frames[0]}, true
 }
 
 // knownFor returns the published defects that have the form of a wait.

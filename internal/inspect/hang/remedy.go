@@ -6,6 +6,9 @@ import "slices"
 func remedyOf(n *Node, root Wait) string {
 	switch root.On {
 	case OnHCS:
+		if root.Minutes > shimMinutes {
+			return overdue(n, root)
+		}
 		if n.answers(probeHCS) && root.Process == Shim {
 			return "wait: a shim gives up after 4 minutes at most. HCS answers other questions, so only this pod is concerned: " +
 				"`swdt hcs kill` ends its compute system. A restart of vmcompute ends all containers of the node"
@@ -15,6 +18,9 @@ func remedyOf(n *Node, root Wait) string {
 	case OnHNS:
 		return "wait: neither kube-proxy nor CNI plugins give up by themselves. `swdt restart kube-proxy` breaks no connection, and " +
 			"helps only if HNS answers. A restart of the service hns loses its policies; kube-proxy must restart after it"
+	case OnSCM:
+		return "wait: Windows' service manager waits 30 seconds for a service that does not answer it. If it still does not answer, " +
+			"drain the node and restart it"
 	case OnStorage, OnSnapshotter:
 		return "wait: layers of large images take minutes. Then look for another program that holds the files, such as an antivirus " +
 			"program without exclusions; `swdt doctor` checks these. At last drain the node and restart it"
@@ -40,6 +46,19 @@ func remedyOf(n *Node, root Wait) string {
 		return "update the shim. Until then, a restart of the pod ends its shim with the goroutines"
 	}
 	return ""
+}
+
+// shimMinutes is the time after which a shim gives up a call of HCS: microsoft/hcsshim, internal/timeout/timeout.go.
+const shimMinutes = 4
+
+// overdue returns the remedy for a call of HCS that lasts longer than its limit.
+func overdue(n *Node, root Wait) string {
+	const text = "the limit of 4 minutes, after which shims give up, is overdue. "
+	if n.answers(probeHCS) && root.Process == Shim {
+		return text + "HCS answers other questions, so only this pod is concerned: `swdt hcs kill` ends its compute system. If that does " +
+			"not return, drain the node and restart it"
+	}
+	return text + "Drain the node and restart it: a restart of vmcompute ends all containers of the node as well"
 }
 
 // serviceOf returns the service to restart for a program.

@@ -24,6 +24,7 @@ const (
 	byEvent    = "event"
 	byShimdiag = "shimdiag"
 	byPprof    = "pprof"
+	byFile     = "file"
 )
 
 var errNotAsked = errors.New("not asked: the time for the dump was over")
@@ -138,5 +139,5 @@ func (g *gathering) fail(at int, source string, err error) {
 	defer g.mu.Unlock()
 	p := &g.dump.Processes[at]
 	p.Source, p.Error = source, clean(err.Error())
-	p.Silent = p.Kind == Shim && errors.Is(err, context.DeadlineExceeded)
+	p.Silent = p.Kind == Shim && errors.Is(err, fault.ErrSilent)
 }

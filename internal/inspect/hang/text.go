@@ -30,7 +30,7 @@ func (n Node) WriteText(p *ui.Page) error {
 	}
 	verdict := ui.Bad(n.Verdict)
 	switch {
-	case len(n.Waits) == 0 && len(n.Calls) == 0 && strings.HasPrefix(n.Verdict, nothingWaits):
+	case len(n.Waits) == 0 && len(n.Calls) == 0 && len(n.Unread) == 0:
 		verdict = ui.Good(n.Verdict)
 	case len(n.Waits) == 0:
 		verdict = ui.Warn(n.Verdict)
@@ -57,7 +57,7 @@ func (w Wait) row() []string {
 	if w.Minutes > 0 {
 		since = fmt.Sprintf("%dm", w.Minutes)
 	}
-	return []string{nameOf(w.Process, w.PID), w.Operation, w.Method, since, strconv.Itoa(w.Count), strings.Join(w.Pods, ","), shortID(w.ID)}
+	return []string{nameOf(w.Process, w.PID), w.Operation, w.Method, since, strconv.Itoa(w.Count), perhaps(w.PodsInferred, strings.Join(w.Pods, ",")), shortID(w.ID)}
 }
 
 // nameOf returns a process in one word.
@@ -163,7 +163,7 @@ func (n Node) writeProcesses(p *ui.Page) error {
 			read += " or more"
 		}
 		rows = append(rows, []string{nameOf(one.Kind, one.PID), one.Version, one.Source, number(one.Handles), number(one.Threads),
-			one.Pod, read})
+			perhaps(one.PodInferred, one.Pod), read})
 	}
 	fmt.Fprintln(p)
 	return ui.TableOr(p, "no process was found", []string{"PROCESS", "VERSION", "READ BY", "HANDLES", "THREADS", "POD", "GOROUTINES"}, rows)
@@ -176,6 +176,14 @@ func (n Node) writeProblems(p *ui.Page) error {
 		}
 	}
 	return nil
+}
+
+// perhaps marks a pod that is inferred.
+func perhaps(inferred bool, pod string) string {
+	if inferred && pod != "" {
+		return "perhaps " + pod
+	}
+	return pod
 }
 
 func number(n uint32) string {

@@ -34,7 +34,9 @@ var (
 	ErrStartFailed = errors.New("the service did not start")
 	// ErrBlocked is returned for a program that Windows refuses to run, or a file that it refuses to open: an
 	// application control policy or an antivirus blocks it.
-	ErrBlocked      = errors.New("blocked by a policy or an antivirus")
+	ErrBlocked = errors.New("blocked by a policy or an antivirus")
+	// ErrSilent is returned if a program accepted a request and did not begin to answer it in time.
+	ErrSilent       = errors.New("it accepted the request and does not answer")
 	ErrNotSupported = errors.New("not supported on this machine")
 )
 

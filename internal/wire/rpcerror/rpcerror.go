@@ -45,6 +45,7 @@ func kinds() []kind {
 		{"START_FAILED", fault.ErrStartFailed, codes.Internal},
 		{"BLOCKED", fault.ErrBlocked, codes.FailedPrecondition},
 		{"NOT_SUPPORTED", fault.ErrNotSupported, codes.Unimplemented},
+		{"SILENT", fault.ErrSilent, codes.DeadlineExceeded}, // before DEADLINE, since it may wrap that
 		{"DEADLINE", context.DeadlineExceeded, codes.DeadlineExceeded},
 		{"CANCELED", context.Canceled, codes.Canceled},
 	}

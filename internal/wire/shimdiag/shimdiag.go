@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
 const (
@@ -49,13 +51,17 @@ type RefusedError struct{ Text string }
 func (e *RefusedError) Error() string { return "the shim refused: " + e.Text }
 
 // Stacks returns the text of the goroutines of the shim at the other end of conn, and closes conn. If ctx ends before the
-// reply, the error is that of ctx.
+// reply, the error is that of ctx. If the shim accepted the request and has sent nothing until a deadline of ctx, it is
+// fault.ErrSilent as well.
 func Stacks(ctx context.Context, conn net.Conn) (string, error) {
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	text, err := ask(conn)
+	text, accepted, err := ask(conn)
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err()
+		if accepted && errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("%w: %w", fault.ErrSilent, err)
+		}
 	}
 	if err != nil {
 		return "", fmt.Errorf("ask the shim for its goroutines: %w", err)
@@ -63,7 +69,8 @@ func Stacks(ctx context.Context, conn net.Conn) (string, error) {
 	return text, nil
 }
 
-func ask(conn io.ReadWriter) (string, error) {
+// ask sends the request and reads the reply. accepted reports whether the request was written and no part of a reply has come.
+func ask(conn io.ReadWriter) (text string, accepted bool, err error) {
 	const stream = 1 // a client's streams have odd numbers
 	var body []byte
 	body = protowire.AppendString(protowire.AppendTag(body, 1, protowire.BytesType), service)
@@ -72,21 +79,22 @@ func ask(conn io.ReadWriter) (string, error) {
 	frame = binary.BigEndian.AppendUint32(frame, stream)
 	frame = append(append(frame, request, 0), body...)
 	if _, err := conn.Write(frame); err != nil {
-		return "", err
+		return "", false, err
 	}
 	var header [headerSize]byte
-	if _, err := io.ReadFull(conn, header[:]); err != nil {
-		return "", err
+	if n, err := io.ReadFull(conn, header[:]); err != nil {
+		return "", n == 0, err
 	}
 	size := binary.BigEndian.Uint32(header[:4])
 	if size > largestReply || binary.BigEndian.Uint32(header[4:8]) != stream || header[8] != response {
-		return "", errors.New("its reply is none of this protocol")
+		return "", false, errors.New("its reply is none of this protocol")
 	}
 	reply := make([]byte, size)
 	if _, err := io.ReadFull(conn, reply); err != nil {
-		return "", err
+		return "", false, err
 	}
-	return read(reply)
+	text, err = read(reply)
+	return text, false, err
 }
 
 // read reads ttrpc's Response (status = 1, payload = 2), whose payload is a StacksResponse (stacks = 1).

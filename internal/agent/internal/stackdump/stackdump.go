@@ -4,6 +4,9 @@
 // temporary folder (containerd/containerd, cmd/containerd/command/main_windows.go and main.go, 1.3 … 2.4). Ordinary users can
 // make files in C:\Windows\Temp. So the agent makes the file itself before it sets the event, new and with an access list for
 // administrators and SYSTEM: containerd then writes into this file, and no other account can put a file or a link in its place.
+//
+// An event cannot be taken back: a containerd that is slower than the caller creates its file later, whatever has become of the
+// agent's. So once the event is set, a file stays until containerd has written it, even if the caller goes away.
 package stackdump
 
 import (
@@ -27,31 +30,60 @@ const (
 	restricted = "O:BAD:P(A;;FA;;;SY)(A;;FA;;;BA)"
 	// MostBytes is the largest part of a dump that is read.
 	MostBytes = 16 << 20
-	// writeLimit is how long containerd may take to write the file.
+	// writeLimit is how long the agent waits until containerd has written the file, also for a caller that has gone.
 	writeLimit   = 10 * time.Second
 	pollInterval = 50 * time.Millisecond
 	// foreignAge is the age from which a file of this name is not that of another swdt, which takes writeLimit.
 	foreignAge = 30 * time.Second
 )
 
+// LateError reports that containerd has not begun to write its goroutines in time. It may do so later.
+type LateError struct {
+	Left []string // the paths of the files that stay for it
+}
+
+func (e *LateError) Error() string {
+	return fmt.Sprintf("containerd has written nothing within %s. It may do so later, so %s stays, which only administrators can open; "+
+		"the next dump removes it", writeLimit, strings.Join(e.Left, " and "))
+}
+
+// Unwrap makes the error one of a deadline.
+func (e *LateError) Unwrap() error { return context.DeadlineExceeded }
+
 // Read makes the containerd with this PID write its goroutines, calls take with the text in parts, and removes the file. cut
 // reports whether the dump has more than MostBytes. If the process has no such event, the error is fault.ErrNotExist. If the name
 // of the file is taken by another account, it is fault.ErrPermission, and nothing is written, read or removed. If the process
-// does not write the file in time, it is a *wait.Error.
+// does not begin to write in time, it is a *LateError; if it does not end, a *wait.Error. Once the event is set, the end of ctx
+// does not end Read before the process has written, or writeLimit is over.
 func Read(ctx context.Context, p *platform.Platform, pid uint32, now time.Time, take func([]byte) error) (cut bool, err error) {
 	d := &dump{files: p.Files, name: fmt.Sprintf("containerd.%d.stacks.log", pid), now: now}
-	defer func() { err = errors.Join(err, d.remove(context.WithoutCancel(ctx))) }()
+	defer func() { err = joined(err, d.remove(context.WithoutCancel(ctx))) }()
 	if err := d.prepare(folders(ctx, p, pid)); err != nil {
 		return false, err
 	}
-	if err := p.Processes.Signal(fmt.Sprintf(`Global\stackdump-%d`, pid)); err != nil {
-		return false, err
-	}
-	written, err := d.await(ctx)
+	err = p.Processes.Signal(fmt.Sprintf(`Global\stackdump-%d`, pid))
+	d.signalled = err == nil || d.signalled && !errors.Is(err, fault.ErrNotExist)
 	if err != nil {
 		return false, err
 	}
+	written, err := d.await(context.WithoutCancel(ctx))
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case err != nil:
+		return false, err
+	}
 	return d.read(written, take)
+}
+
+// joined returns the error of a dump and that of the removal of its files. That files stay says already that the time is over.
+func joined(err, removal error) error {
+	var late *LateError
+	var over *wait.Error
+	if errors.As(removal, &late) && errors.As(err, &over) {
+		return removal
+	}
+	return errors.Join(err, removal)
 }
 
 // folders returns the folders in one of which the process writes. A service of SYSTEM uses C:\Windows\SystemTemp, if Windows has
@@ -83,6 +115,8 @@ type dump struct {
 	name  string
 	now   time.Time
 	made  []platform.FileInfo // the files that the agent made
+
+	signalled bool // by this dump or by an earlier one: containerd may write at any time
 }
 
 // prepare makes the file in each of the folders.
@@ -94,9 +128,7 @@ func (d *dump) prepare(folders []string) error {
 		path := folder + `\` + d.name
 		err := d.make(path)
 		if errors.Is(err, fault.ErrExist) {
-			if err = d.clear(path); err == nil {
-				err = d.make(path)
-			}
+			err = d.replace(path)
 		}
 		if err != nil {
 			return fmt.Errorf("make %s: %w", path, err)
@@ -113,6 +145,11 @@ func (d *dump) make(path string) error {
 	if err := file.Close(); err != nil {
 		return err
 	}
+	return d.adopt(path)
+}
+
+// adopt makes an empty file one of the dump.
+func (d *dump) adopt(path string) error {
 	info, err := d.files.Stat(path)
 	if err == nil {
 		d.made = append(d.made, info)
@@ -120,8 +157,10 @@ func (d *dump) make(path string) error {
 	return err
 }
 
-// clear removes an earlier dump: one that an administrator asked for, or that a killed agent left. containerd would overwrite it.
-func (d *dump) clear(path string) error {
+// replace makes the file in place of an earlier dump: one that an administrator asked for, or that a killed agent left.
+// containerd would overwrite it. An empty one, for which an earlier event may still be answered, is used as it is: there is no
+// moment without it.
+func (d *dump) replace(path string) error {
 	info, err := d.files.Stat(path)
 	if err != nil {
 		return err
@@ -138,8 +177,14 @@ func (d *dump) clear(path string) error {
 		return fmt.Errorf("%w: another account has made it; look at it, and remove it", fault.ErrPermission)
 	case d.now.Sub(info.Modified) < foreignAge:
 		return fmt.Errorf("%w: another dump is under way; try again in %s", fault.ErrInUse, foreignAge)
+	case info.Size == 0 && list.Exclusive():
+		d.signalled = true
+		return d.adopt(path)
 	}
-	return d.files.Remove(path)
+	if err := d.files.Remove(path); err != nil {
+		return err
+	}
+	return d.make(path)
 }
 
 // await returns the file into which the process has written everything. Go's os.Create does not let others remove a file while
@@ -194,9 +239,13 @@ func (d *dump) read(written platform.FileInfo, take func([]byte) error) (cut boo
 	return written.Size > MostBytes, nil
 }
 
-// remove removes the files that the agent made, and no others. A virus scanner may hold one for a moment.
+// remove removes the files that the agent made, and no others, unless containerd has still to choose the one that it writes. A
+// virus scanner may hold one for a moment.
 func (d *dump) remove(ctx context.Context) error {
 	var failed []error
+	if left := d.awaited(); len(left) > 0 {
+		return &LateError{left}
+	}
 	for _, made := range d.made {
 		info, err := d.files.Stat(made.Path)
 		switch {
@@ -210,4 +259,18 @@ func (d *dump) remove(ctx context.Context) error {
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// awaited returns the paths of the files in one of which containerd may write later; none if it writes already, or was not asked.
+func (d *dump) awaited() (empty []string) {
+	for _, made := range d.made {
+		info, err := d.files.Stat(made.Path)
+		switch {
+		case !d.signalled || err == nil && info.ID == made.ID && info.Size > 0:
+			return nil
+		case err == nil && info.ID == made.ID && !info.Link:
+			empty = append(empty, made.Path)
+		}
+	}
+	return empty
 }
