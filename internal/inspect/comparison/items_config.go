@@ -34,7 +34,7 @@ func (r *reader) programs(all map[string]doctor.Program) {
 			continue
 		}
 		r.add(key{Program, fact, name, ""}, strings.TrimSpace(p.Version+" sha256:"+p.SHA256), Likely)
-		r.add(key{Program, fact, name + " is at", ""}, p.Path, Possible)
+		r.set(key{Program, fact, name + " is at", ""}, item{value: p.Path, likelihood: Possible, anyCase: true})
 		r.add(key{Program, fact, "the process of " + name + " is older than its file", ""}, strconv.FormatBool(p.Outdated), Likely)
 	}
 }
