@@ -418,3 +418,31 @@ func TestInstallersOfAllBuilds(t *testing.T) {
 		t.Errorf("%d settings; %s", len(one), diff)
 	}
 }
+
+// A file or a service that the account may not read is a gap, and not absent.
+func TestUnreadableIsNotAbsent(t *testing.T) {
+	first := gather(t, start(t, "win-1", "WIN-1"))
+	second := start(t, "win-2", "WIN-2")
+	if err := second.Machine.Spawn("thief.exe").Platform.Files.SetACL(toml, "D:P(D;;FA;;;BA)(D;;FA;;;SY)"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"W32Time", "WinNat"} {
+		if err := second.Machine.DenyKey(services + name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	denied := gather(t, second)
+	for _, r := range []comparison.Report{compare(t, first, denied), compare(t, denied, first)} {
+		if len(r.Differences) != 0 {
+			t.Errorf("%v", names(r))
+		}
+		printed := text(t, r)
+		for _, want := range []string{"not compared on win-2: configurationFiles: containerd " + toml + " cannot be read: ",
+			"not compared on win-2: registeredServices: these may not be read: W32Time, WinNat",
+			"not compared on win-2: configurationFiles: CNI cannot be read: ", "not compared on win-2: programFiles: "} {
+			if !strings.Contains(printed, want) {
+				t.Errorf("no %q in\n%s", want, printed)
+			}
+		}
+	}
+}

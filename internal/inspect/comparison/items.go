@@ -44,7 +44,12 @@ type node struct {
 }
 
 // knowsOf reports whether it is known what the node has of a folded key.
-func (n *node) knowsOf(k key) bool { return n.knows[k.fact] && !n.unread[k.object()] }
+func (n *node) knowsOf(k key) bool {
+	if program, _, _ := strings.Cut(k.name, " "); k.kind == Configuration && n.unread[key{k.kind, k.fact, program, ""}] {
+		return false // it is unknown which files the program has
+	}
+	return n.knows[k.fact] && !n.unread[k.object()]
+}
 
 func (n *node) hasObject(k key) bool {
 	_, has := n.objects[k]
@@ -114,12 +119,15 @@ func (r *reader) read(f doctor.Facts) *node {
 // read calls add with a fact's value if it is known, and else adds a gap.
 func read[T any](r *reader, name string, fact doctor.Fact[T], add func(T)) {
 	if fact.Value == nil {
-		r.node.gaps = append(r.node.gaps, Gap{Node: r.node.name, Fact: name,
-			Why: r.text("", cmp.Or(fact.Unknown, "it was not gathered"))})
+		r.gap(name, cmp.Or(fact.Unknown, "it was not gathered"))
 		return
 	}
 	r.node.knows[name] = true
 	add(*fact.Value)
+}
+
+func (r *reader) gap(fact, why string) {
+	r.node.gaps = append(r.node.gaps, Gap{Node: r.node.name, Fact: fact, Why: r.text("", why)})
 }
 
 // ownNames finds the names and addresses that only this node has, so that a setting with them is the same on all nodes.
@@ -244,7 +252,14 @@ func stack() []string {
 // containerd and kube-proxy are among the configuration.
 func (r *reader) registrations(all []doctor.Registration) {
 	const fact = "registeredServices"
+	var unread []string
 	for _, s := range all {
+		if s.Problem != "" {
+			unread = append(unread, s.Name)
+			r.node.unread[r.spelled(key{Service, fact, s.Name, ""}).folded()] = true
+			r.node.unread[r.spelled(key{Driver, fact, s.Name, ""}).folded()] = true
+			continue
+		}
 		kind, likelihood := Service, Unlikely
 		if s.Driver {
 			kind, likelihood = Driver, Possible
@@ -260,6 +275,9 @@ func (r *reader) registrations(all []doctor.Registration) {
 		if s.Account != "" {
 			r.partOf(key{kind, fact, s.Name, "account"}, item{value: s.Account, likelihood: likelihood, anyCase: true})
 		}
+	}
+	if len(unread) > 0 {
+		r.gap(fact, "these may not be read: "+strings.Join(unread, ", "))
 	}
 }
 

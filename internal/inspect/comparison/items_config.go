@@ -58,7 +58,12 @@ func (r *reader) binaries(f doctor.Facts, all []doctor.HashedFile) {
 func (r *reader) configuration(all []doctor.ConfigFile) {
 	const fact = "configurationFiles"
 	for _, file := range all {
-		name := file.Program + " " + file.Path
+		name := strings.TrimSpace(file.Program + " " + file.Path)
+		if file.Problem != "" && file.SHA256 == "" {
+			r.node.unread[r.spelled(key{Configuration, fact, name, ""}).folded()] = true
+			r.gap(fact, name+" cannot be read: "+file.Problem)
+			continue
+		}
 		if file.Problem != "" {
 			r.add(key{Configuration, fact, name + " cannot be read", ""}, file.Problem, Likely)
 			r.add(key{Configuration, fact, name, ""}, "sha256:"+file.SHA256, Likely)
