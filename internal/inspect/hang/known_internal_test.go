@@ -1,0 +1,32 @@
+package hang
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/swdt-dev/swdt/internal/format/goroutines"
+)
+
+// A dump of a stranger may have thousands of groups: the work grows with their number, not with its square.
+func TestTheWorkForADumpIsLinear(t *testing.T) {
+	const groups = 2000
+	p := &Process{Kind: Containerd}
+	for i := range groups {
+		p.Groups = append(p.Groups, goroutines.Group{State: "select", Count: 1, IDs: []uint64{uint64(i)},
+			Frames: []string{fmt.Sprint("f", i), "ttrpc.(*channel).send", "ttrpc.(*Client).createStream"}})
+	}
+	looks := 0
+	known := defectsBy(func(g goroutines.Group) bool {
+		looks++
+		return waitsBehindSend(g)
+	})
+	n := Node{Processes: []Process{*p}}
+	for _, g := range p.Groups {
+		if found := n.knownFor(known, p, Wait{}, g); len(found) != 1 || found[0].ID != "containerd/ttrpc#174" {
+			t.Fatalf("%+v", found)
+		}
+	}
+	if looks > 3*groups {
+		t.Errorf("%d groups were looked at %d times", groups, looks)
+	}
+}
