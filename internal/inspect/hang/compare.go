@@ -43,7 +43,8 @@ type ProcessChange struct {
 }
 
 // Compare compares two dumps. Goroutines are the same ones if the process is the same and their numbers are: Go never uses
-// a number twice in a process.
+// a number twice in a process. Nodes are the same if their names are, and files of text if they have the goroutines of one kind
+// of program. Without a node in common, Nodes is empty.
 func Compare(a, b Report) Comparison {
 	if b.Created.Before(a.Created) {
 		a, b = b, a
@@ -59,7 +60,18 @@ func Compare(a, b Report) Comparison {
 			}
 		}
 	}
+	if len(c.Nodes) == 0 && len(a.Nodes) == 1 && len(b.Nodes) == 1 && areTexts(a.Nodes[0], b.Nodes[0]) {
+		d := a.Nodes[0].compare(b.Nodes[0])
+		d.Name += " and " + b.Nodes[0].Name
+		c.Nodes = append(c.Nodes, d)
+	}
 	return c
+}
+
+// areTexts reports whether two nodes are files of text with the goroutines of one kind of program. Their names are paths.
+func areTexts(a, b Node) bool {
+	isText := func(n Node) bool { return len(n.Processes) == 1 && n.Processes[0].Source == "file" }
+	return isText(a) && isText(b) && a.Processes[0].Kind == b.Processes[0].Kind
 }
 
 func (n Node) compare(later Node) Difference {
@@ -142,15 +154,15 @@ func shares(g goroutines.Group, groups []goroutines.Group) bool {
 
 // WriteText writes what moved and what did not.
 func (c Comparison) WriteText(p *ui.Page) error {
-	if len(c.Nodes) == 0 {
-		_, err := fmt.Fprintln(p, "the dumps have no node in common")
-		return err
-	}
 	for i, d := range c.Nodes {
 		if i > 0 {
 			fmt.Fprintln(p)
 		}
-		fmt.Fprintf(p, "%s: %s in %s\n", d.Name, d.summary(), age(c.Seconds))
+		between := ""
+		if c.Seconds > 0 {
+			between = " in " + age(c.Seconds)
+		}
+		fmt.Fprintf(p, "%s: %s%s\n", d.Name, d.summary(), between)
 		var rows [][]string
 		for _, part := range []struct {
 			state string
