@@ -30,3 +30,31 @@ func TestTheWorkForADumpIsLinear(t *testing.T) {
 		t.Errorf("%d groups were looked at %d times", groups, looks)
 	}
 }
+
+// Two dumps with thousands of waits are compared in one look at the goroutines of each process.
+func TestTheWorkForAComparisonIsLinear(t *testing.T) {
+	const waits = 2000
+	p, n := Process{Kind: Containerd}, Node{}
+	for i := range waits {
+		function := fmt.Sprint("f", i)
+		p.Groups = append(p.Groups, goroutines.Group{State: "select", Count: 1, IDs: []uint64{uint64(i)}, Frames: []string{function}})
+		n.Waits = append(n.Waits, Wait{Process: Containerd, Operation: function, Function: function})
+	}
+	n.Processes = []Process{p}
+	looks := 0
+	isSame := n.sameIn(n, func(earlier, later Process) map[string]bool {
+		looks++
+		return stuckFunctions(earlier, later)
+	})
+	for _, w := range n.Waits {
+		if !isSame(w) {
+			t.Fatalf("%+v moved", w)
+		}
+	}
+	if looks != 1 {
+		t.Errorf("the process was looked at %d times", looks)
+	}
+	if d := n.compare(n); len(d.Stuck) != waits || len(d.Moved)+len(d.New) != 0 {
+		t.Errorf("%d did not move, %d moved, %d are new", len(d.Stuck), len(d.Moved), len(d.New))
+	}
+}
