@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -169,6 +170,10 @@ func (a *app) runDiagDumpShow(files []string) error {
 		return err
 	}
 	c := hang.Compare(first, second)
+	if len(c.Nodes) == 0 {
+		return fmt.Errorf("compare %s with %s: they have no node in common; name two dumps of the same node, or two files with the "+
+			"goroutines of the same program", files[0], files[1])
+	}
 	if err := a.print(c, c.WriteText); err != nil {
 		return err
 	}

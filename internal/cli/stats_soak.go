@@ -28,7 +28,7 @@ a program are not compared with each other.
   tooFew    too few points: less than 50 minutes, or restarts in between
 
 Without -o wide, the text has only what grows, falls or is unsure. The exit code is
-5 with --fail-on growing if something grows.`,
+5 with --fail-on growing if something grows, or free disk falls.`,
 		Example: examples(
 			"stats soak night.swdt", "",
 			"stats soak night.swdt -o wide", "also what is steady",
@@ -38,7 +38,7 @@ Without -o wide, the text has only what grows, falls or is unsure. The exit code
 		RunE: func(_ *cobra.Command, args []string) error { return a.runStatsSoak(args[0], failOn) },
 	}
 	cmd.ValidArgsFunction = completeFiles
-	cmd.Flags().StringVar(&failOn, "fail-on", "", "`growing`: exit code 5 if something grows")
+	cmd.Flags().StringVar(&failOn, "fail-on", "", "`growing`: exit code 5 if something grows, or free disk falls")
 	must(cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{string(soak.Growing)},
 		cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
@@ -55,7 +55,7 @@ func (a *app) runStatsSoak(path, failOn string) error {
 	if err := a.print(found, found.WriteText); err != nil {
 		return err
 	}
-	if failOn != "" && found.Has(soak.Growing) {
+	if failOn != "" && found.Grows() {
 		return &exitError{code: exitFinding}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package goroutines_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -122,4 +123,37 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// containerd appends each dump to its log: the last complete one counts, as text or with escaped line ends, and as it is
+// without a mark. The marks are those of the function dumpStacks in containerd's cmd/containerd.
+func TestTheLastCompleteDumpCounts(t *testing.T) {
+	block := func(id int) string {
+		return fmt.Sprintf("=== BEGIN goroutine stack dump ===\ngoroutine %d [select]:\na.b()\n=== END goroutine stack dump ===\n", id)
+	}
+	escaped := func(id int) string {
+		return `time="2026-11-30T10:00:00Z" level=info msg="` + strings.ReplaceAll(block(id), "\n", `\n`) + "\"\n"
+	}
+	begun := "=== BEGIN goroutine stack dump ===\ngoroutine 9 [select]:\na.b()\n"
+	for name, c := range map[string]struct {
+		text       string
+		id         uint64
+		number, of int
+		complete   bool
+	}{
+		"one":             {"log\n" + block(1) + "log\n", 1, 1, 1, true},
+		"two":             {block(1) + "goroutine 7 [select]:\na.b()\n" + block(2) + "goroutine 8 [select]:\na.b()\n", 2, 2, 2, true},
+		"the last is cut": {block(1) + block(2) + begun, 2, 2, 3, true},
+		"the first is":    {begun + block(2), 2, 2, 2, true},
+		"log":             {escaped(1) + "log\n" + escaped(2), 2, 2, 2, true},
+		"cut":             {block(1)[40:] + begun, 9, 1, 1, false},
+		"no marks":        {"goroutine 3 [select]:\na.b()\n", 3, 0, 0, true},
+	} {
+		part := goroutines.Last([]byte(c.text))
+		dump, err := goroutines.Parse(bytes.NewReader(part.Text))
+		if err != nil || len(dump.Goroutines) != 1 || dump.Goroutines[0].ID != c.id || part.Number != c.number || part.Of != c.of ||
+			part.Complete != c.complete {
+			t.Errorf("%s: %d of %d, complete: %t: %+v", name, part.Number, part.Of, part.Complete, dump)
+		}
+	}
 }

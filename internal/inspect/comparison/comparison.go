@@ -162,13 +162,15 @@ func before(a, b Difference) int {
 func withoutParts(all []*node, keys map[key]bool) {
 	objects := map[key]bool{}
 	for _, n := range all {
-		maps.Copy(objects, n.objects)
+		for object := range n.objects {
+			objects[object] = true
+		}
 	}
 	for object := range objects {
-		missing := slices.ContainsFunc(all, func(n *node) bool { return n.knows[object.fact] && !n.objects[object] })
+		missing := slices.ContainsFunc(all, func(n *node) bool { return n.knowsOf(object) && !n.hasObject(object) })
 		for _, n := range all {
-			if missing && n.objects[object] {
-				n.items[object] = item{value: present, likelihood: n.objectLikelihood[object]}
+			if found, ok := n.objects[object]; missing && ok {
+				n.items[object] = found
 			}
 		}
 		if missing {
@@ -180,10 +182,11 @@ func withoutParts(all []*node, keys map[key]bool) {
 
 // difference collects the values of a key. It reports whether two nodes or more could be compared.
 func difference(k key, all []*node) (d Difference, compared bool) {
-	d = Difference{Kind: k.kind, Name: k.String(), Likelihood: Unlikely, Values: []Value{}, Settings: []Setting{}}
-	known, build := 0, 0
+	d = Difference{Kind: k.kind, Name: spelling(k, all).String(), Likelihood: Unlikely, Values: []Value{}, Settings: []Setting{}}
+	known, builds := 0, []int{}
+	var forms []string // of the values
 	for _, n := range all {
-		if !n.knows[k.fact] {
+		if !n.knowsOf(k) {
 			continue
 		}
 		known++
@@ -191,13 +194,17 @@ func difference(k key, all []*node) (d Difference, compared bool) {
 		if has && slices.Index(Likelihoods(), found.likelihood) < slices.Index(Likelihoods(), d.Likelihood) {
 			d.Likelihood = found.likelihood
 		}
-		i := slices.IndexFunc(d.Values, func(v Value) bool { return v.Absent == !has && v.Value == found.value })
-		if i < 0 {
-			i = len(d.Values)
-			d.Values = append(d.Values, Value{Value: found.value, Absent: !has})
+		i := 0
+		for i < len(d.Values) && (d.Values[i].Absent == has || forms[i] != found.form()) {
+			i++
+		}
+		if i == len(d.Values) {
+			d.Values, forms = append(d.Values, Value{Value: found.value, Absent: !has}), append(forms, found.form())
 		}
 		d.Values[i].Nodes = append(d.Values[i].Nodes, n.name)
-		build = n.number()
+		if build := n.number(); build != 0 && !slices.Contains(builds, build) {
+			builds = append(builds, build)
+		}
 	}
 	slices.SortStableFunc(d.Values, func(a, b Value) int { return cmp.Compare(len(b.Nodes), len(a.Nodes)) })
 	for _, v := range d.Values {
@@ -205,22 +212,49 @@ func difference(k key, all []*node) (d Difference, compared bool) {
 	}
 	d.usual = len(d.Values) > 1 && len(d.Values[0].Nodes) > len(d.Values[1].Nodes)
 	if len(d.Values) > 1 && k.kind == Switch {
-		d.settings(k, build)
+		d.settings(k, builds)
 	}
 	return d, known > 1
 }
 
-// settings adds the installers that set the switch on a build of Windows, or on any build if none sets it on this one.
-func (d *Difference) settings(k key, build int) {
-	known := switches.Known(k.name, k.part, build)
-	if len(known) == 0 {
-		known = switches.Known(k.name, k.part, 0)
+// spelling returns a folded key as the first node that has it spells it, and the object of a part as the first one that has
+// the object does.
+func spelling(k key, all []*node) key {
+	spelled, object := k, k.object()
+	for _, n := range slices.Backward(all) {
+		if i, ok := n.items[k]; ok {
+			spelled = i.spelled
+		}
 	}
+	for _, n := range slices.Backward(all) {
+		if i, ok := n.objects[object]; ok {
+			spelled.name = i.spelled.name
+		}
+	}
+	return spelled
+}
+
+// settings adds the installers that set the switch on one of these builds of Windows, or on any build if none sets it on these.
+// Only installers that set it on the same build contradict each other.
+func (d *Difference) settings(k key, builds []int) {
+	slices.Sort(builds)
+	for _, build := range builds {
+		d.install(switches.Known(k.name, k.part, build))
+	}
+	if len(d.Settings) == 0 {
+		d.install(switches.Known(k.name, k.part, 0))
+	}
+}
+
+// install adds settings of one build that d does not have.
+func (d *Difference) install(known []switches.Setting) {
 	for _, s := range known {
-		d.Settings = append(d.Settings, Setting{Installer: s.Installer, Value: s.Value, Since: s.Since, Means: s.Means,
-			Source: s.Source})
+		setting := Setting{Installer: s.Installer, Value: s.Value, Since: s.Since, Means: s.Means, Source: s.Source}
+		if !slices.Contains(d.Settings, setting) {
+			d.Settings = append(d.Settings, setting)
+		}
 	}
-	d.Contradiction = switches.Contradict(known)
+	d.Contradiction = d.Contradiction || switches.Contradict(known)
 }
 
 // count counts in how many differences each node has not the usual value, and finds the odd one out.
@@ -262,6 +296,18 @@ type key struct {
 	name string
 	// part is a part of an object with several values, such as the start type of a service; or a value of a key.
 	part string
+}
+
+// folded returns the key in the form in which nodes are compared. Windows ignores the case of keys and values of the registry,
+// of services and of paths; the names of settings in files have a case.
+func (k key) folded() key {
+	switch {
+	case k.kind == Switch:
+		k.name, k.part = strings.ToLower(k.name), strings.ToLower(k.part)
+	case k.fact == "registeredServices" || k.fact == "driverFiles" || k.fact == "programFiles" || k.fact == "configurationFiles":
+		k.name = strings.ToLower(k.name)
+	}
+	return k
 }
 
 func (k key) object() key { return key{kind: k.kind, fact: k.fact, name: k.name} }

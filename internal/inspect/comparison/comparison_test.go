@@ -368,3 +368,81 @@ func TestTooManyServices(t *testing.T) {
 		t.Errorf("%d calls", made)
 	}
 }
+
+// Windows ignores the case of switches, services, drivers, paths and accounts: the spelling is no difference, and the first
+// one is printed. The names of settings have a case.
+func TestCaseIsNoDifference(t *testing.T) {
+	all := fleet(t, 2)
+	for i, in := range []func(string) string{func(s string) string { return s }, strings.ToUpper} {
+		f := &all[i]
+		*f.Switches.Value = append(*f.Switches.Value, doctor.Switch{Key: in(switches.HNS), Name: in("HnsControlFlag"), Value: "16"})
+		*f.Registrations.Value = append(*f.Registrations.Value, doctor.Registration{Name: in("CimFS"), Driver: true, Start: "manual",
+			Image: in(`\SystemRoot\System32\drivers\cimfs.sys`), Account: in("LocalSystem")})
+		for j := range *f.Drivers.Value {
+			file := &(*f.Drivers.Value)[j]
+			file.Path, file.SHA256 = in(file.Path), "5f"
+		}
+		for j := range *f.Binaries.Value {
+			(*f.Binaries.Value)[j].Path = in((*f.Binaries.Value)[j].Path)
+		}
+		for j := range *f.Configuration.Value {
+			(*f.Configuration.Value)[j].Path = in((*f.Configuration.Value)[j].Path)
+		}
+		for name, p := range *f.Programs.Value {
+			p.Path = in(p.Path)
+			(*f.Programs.Value)[name] = p
+		}
+	}
+	if r := compare(t, all...); len(r.Differences) != 0 {
+		t.Errorf("%v", names(r))
+	}
+	(*all[1].Switches.Value)[len(*all[1].Switches.Value)-1].Value = "0"
+	(*all[1].Configuration.Value)[0].Settings["Version"] = "2"
+	want := []string{"configuration: containerd " + toml + ": Version", "switch: " + switches.HNS + `\HnsControlFlag`}
+	if diff := cmp.Diff(want, names(compare(t, all...))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The installers of a switch are those of all builds that are compared, in any order of the nodes.
+func TestInstallersOfAllBuilds(t *testing.T) {
+	all := fleet(t, 2)
+	all[0].Machine.Value.Build, all[1].Machine.Value.Build = "20348.3453", "26100.7840"
+	*all[0].Switches.Value = append(*all[0].Switches.Value, doctor.Switch{Key: switches.Policy, Name: "1114842764", Value: "1"})
+	settings := func(r comparison.Report) []comparison.Setting {
+		i := slices.IndexFunc(r.Differences, func(d comparison.Difference) bool { return d.Kind == comparison.Switch })
+		return r.Differences[i].Settings
+	}
+	one, other := settings(compare(t, all[0], all[1])), settings(compare(t, all[1], all[0]))
+	if diff := cmp.Diff(one, other); diff != "" || len(one) == 0 {
+		t.Errorf("%d settings; %s", len(one), diff)
+	}
+}
+
+// A file or a service that the account may not read is a gap, and not absent.
+func TestUnreadableIsNotAbsent(t *testing.T) {
+	first := gather(t, start(t, "win-1", "WIN-1"))
+	second := start(t, "win-2", "WIN-2")
+	if err := second.Machine.Spawn("thief.exe").Platform.Files.SetACL(toml, "D:P(D;;FA;;;BA)(D;;FA;;;SY)"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"W32Time", "WinNat"} {
+		if err := second.Machine.DenyKey(services + name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	denied := gather(t, second)
+	for _, r := range []comparison.Report{compare(t, first, denied), compare(t, denied, first)} {
+		if len(r.Differences) != 0 {
+			t.Errorf("%v", names(r))
+		}
+		printed := text(t, r)
+		for _, want := range []string{"not compared on win-2: configurationFiles: containerd " + toml + " cannot be read: ",
+			"not compared on win-2: registeredServices: these may not be read: W32Time, WinNat",
+			"not compared on win-2: configurationFiles: CNI cannot be read: ", "not compared on win-2: programFiles: "} {
+			if !strings.Contains(printed, want) {
+				t.Errorf("no %q in\n%s", want, printed)
+			}
+		}
+	}
+}

@@ -17,18 +17,43 @@ import (
 type item struct {
 	value      string
 	likelihood Likelihood
+	spelled    key // as the node spells it; see folded
+	// anyCase reports whether Windows ignores the case of the value: a path, or the name of an account.
+	anyCase bool
+}
+
+// form returns the value as it is compared.
+func (i item) form() string {
+	if i.anyCase {
+		return strings.ToLower(i.value)
+	}
+	return i.value
 }
 
 // node is a node's facts as items.
 type node struct {
 	name, build string
-	items       map[key]item
+	items       map[key]item // by folded keys
 	// knows has the facts that are known.
 	knows map[string]bool
-	// objects are the objects of which items are parts.
-	objects          map[key]bool
-	objectLikelihood map[key]Likelihood
-	gaps             []Gap
+	// unread has the folded keys of objects that the node has, or may have, and that could not be read.
+	unread map[key]bool
+	// objects are the objects of which items are parts, by folded keys.
+	objects map[key]item
+	gaps    []Gap
+}
+
+// knowsOf reports whether it is known what the node has of a folded key.
+func (n *node) knowsOf(k key) bool {
+	if program, _, _ := strings.Cut(k.name, " "); k.kind == Configuration && n.unread[key{k.kind, k.fact, program, ""}] {
+		return false // it is unknown which files the program has
+	}
+	return n.knows[k.fact] && !n.unread[k.object()]
+}
+
+func (n *node) hasObject(k key) bool {
+	_, has := n.objects[k]
+	return has
 }
 
 // number returns the build without its revision; 0 if it is unknown.
@@ -53,8 +78,8 @@ func newReader() (*reader, error) {
 
 // read returns the items of a node.
 func (r *reader) read(f doctor.Facts) *node {
-	r.node = &node{name: f.Node, items: map[key]item{}, knows: map[string]bool{}, objects: map[key]bool{},
-		objectLikelihood: map[key]Likelihood{}}
+	r.node = &node{name: f.Node, items: map[key]item{}, knows: map[string]bool{}, unread: map[key]bool{},
+		objects: map[key]item{}}
 	r.ownNames(f)
 	read(r, "machine", f.Machine, r.machine)
 	read(r, "updatePackages", f.Packages, r.packages)
@@ -94,12 +119,15 @@ func (r *reader) read(f doctor.Facts) *node {
 // read calls add with a fact's value if it is known, and else adds a gap.
 func read[T any](r *reader, name string, fact doctor.Fact[T], add func(T)) {
 	if fact.Value == nil {
-		r.node.gaps = append(r.node.gaps, Gap{Node: r.node.name, Fact: name,
-			Why: r.text("", cmp.Or(fact.Unknown, "it was not gathered"))})
+		r.gap(name, cmp.Or(fact.Unknown, "it was not gathered"))
 		return
 	}
 	r.node.knows[name] = true
 	add(*fact.Value)
+}
+
+func (r *reader) gap(fact, why string) {
+	r.node.gaps = append(r.node.gaps, Gap{Node: r.node.name, Fact: fact, Why: r.text("", why)})
 }
 
 // ownNames finds the names and addresses that only this node has, so that a setting with them is the same on all nodes.
@@ -136,19 +164,31 @@ func (r *reader) text(name, value string) string {
 }
 
 func (r *reader) add(k key, value string, likelihood Likelihood) {
-	value = r.text(cmp.Or(k.part, k.name), value)
+	r.set(k, item{value: value, likelihood: likelihood})
+}
+
+// set adds an item; i has its value as the node gave it.
+func (r *reader) set(k key, i item) {
+	i.value, i.spelled = r.text(cmp.Or(k.part, k.name), i.value), r.spelled(k)
+	r.node.items[i.spelled.folded()] = i
+}
+
+// spelled returns a key as it is printed.
+func (r *reader) spelled(k key) key {
 	k.name, k.part = doctor.Bounded(r.redactor.String(k.name)), doctor.Bounded(r.redactor.String(k.part))
-	r.node.items[k] = item{value, likelihood}
+	return k
 }
 
 // part adds a part of an object.
 func (r *reader) part(k key, value string, likelihood Likelihood) {
-	r.add(k, value, likelihood)
-	k.name = doctor.Bounded(r.redactor.String(k.name))
-	object := k.object()
-	r.node.objects[object] = true
-	if r.node.objectLikelihood[object] == "" {
-		r.node.objectLikelihood[object] = likelihood
+	r.partOf(k, item{value: value, likelihood: likelihood})
+}
+
+func (r *reader) partOf(k key, i item) {
+	r.set(k, i)
+	object := r.spelled(k).object()
+	if !r.node.hasObject(object.folded()) {
+		r.node.objects[object.folded()] = item{value: present, likelihood: i.likelihood, spelled: object}
 	}
 }
 
@@ -212,7 +252,14 @@ func stack() []string {
 // containerd and kube-proxy are among the configuration.
 func (r *reader) registrations(all []doctor.Registration) {
 	const fact = "registeredServices"
+	var unread []string
 	for _, s := range all {
+		if s.Problem != "" {
+			unread = append(unread, s.Name)
+			r.node.unread[r.spelled(key{Service, fact, s.Name, ""}).folded()] = true
+			r.node.unread[r.spelled(key{Driver, fact, s.Name, ""}).folded()] = true
+			continue
+		}
 		kind, likelihood := Service, Unlikely
 		if s.Driver {
 			kind, likelihood = Driver, Possible
@@ -222,11 +269,15 @@ func (r *reader) registrations(all []doctor.Registration) {
 		}
 		r.part(key{kind, fact, s.Name, "start type"}, s.Start, likelihood)
 		if !hasCommandLine(s.Name) && s.Image != "" {
-			r.part(key{kind, fact, s.Name, "program"}, s.Image, likelihood)
+			// a driver has no arguments, whose case may have a meaning
+			r.partOf(key{kind, fact, s.Name, "program"}, item{value: s.Image, likelihood: likelihood, anyCase: s.Driver})
 		}
 		if s.Account != "" {
-			r.part(key{kind, fact, s.Name, "account"}, s.Account, likelihood)
+			r.partOf(key{kind, fact, s.Name, "account"}, item{value: s.Account, likelihood: likelihood, anyCase: true})
 		}
+	}
+	if len(unread) > 0 {
+		r.gap(fact, "these may not be read: "+strings.Join(unread, ", "))
 	}
 }
 

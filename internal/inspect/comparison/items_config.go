@@ -34,7 +34,7 @@ func (r *reader) programs(all map[string]doctor.Program) {
 			continue
 		}
 		r.add(key{Program, fact, name, ""}, strings.TrimSpace(p.Version+" sha256:"+p.SHA256), Likely)
-		r.add(key{Program, fact, name + " is at", ""}, p.Path, Possible)
+		r.set(key{Program, fact, name + " is at", ""}, item{value: p.Path, likelihood: Possible, anyCase: true})
 		r.add(key{Program, fact, "the process of " + name + " is older than its file", ""}, strconv.FormatBool(p.Outdated), Likely)
 	}
 }
@@ -58,7 +58,12 @@ func (r *reader) binaries(f doctor.Facts, all []doctor.HashedFile) {
 func (r *reader) configuration(all []doctor.ConfigFile) {
 	const fact = "configurationFiles"
 	for _, file := range all {
-		name := file.Program + " " + file.Path
+		name := strings.TrimSpace(file.Program + " " + file.Path)
+		if file.Problem != "" && file.SHA256 == "" {
+			r.node.unread[r.spelled(key{Configuration, fact, name, ""}).folded()] = true
+			r.gap(fact, name+" cannot be read: "+file.Problem)
+			continue
+		}
 		if file.Problem != "" {
 			r.add(key{Configuration, fact, name + " cannot be read", ""}, file.Problem, Likely)
 			r.add(key{Configuration, fact, name, ""}, "sha256:"+file.SHA256, Likely)

@@ -51,7 +51,7 @@ func (g *gatherer) containerdConfig(ctx context.Context) (ContainerdConfig, erro
 		return ContainerdConfig{}, fmt.Errorf("containerd's own command line is unknown: %s", service.Unknown)
 	}
 	config := ContainerdConfig{
-		Path: onDrive(cmp.Or(commandline.Flag(service.Line(), "config"), commandline.Flag(service.Line(), "c"), containerdFile)),
+		Path: containerdPath(service.Line()),
 	}
 	text, err := g.file(ctx, config.Path)
 	if err != nil {
@@ -79,6 +79,11 @@ func (g *gatherer) containerdConfig(ctx context.Context) (ContainerdConfig, erro
 		return config, err
 	}
 	return config, config.read(dumped)
+}
+
+// containerdPath returns the path of the configuration file of a containerd with this command line.
+func containerdPath(line string) string {
+	return onDrive(cmp.Or(commandline.Flag(line, "config"), commandline.Flag(line, "c"), containerdFile))
 }
 
 // dump returns containerd's effective configuration. If the configuration file does not exist, dump

@@ -24,6 +24,8 @@ type Registration struct {
 	Start   string `json:"start"` // boot, system, auto, delayed, manual, disabled
 	Image   string `json:"image"` // the value ImagePath, without secrets
 	Account string `json:"account"`
+	// Problem is why the registration could not be read, so that only the name is known; or empty.
+	Problem string `json:"problem,omitempty"`
 }
 
 // HashedFile is a file by its hash.
@@ -35,9 +37,9 @@ type HashedFile struct {
 
 // ConfigFile is a configuration file of a node's program, by its hash and its settings.
 type ConfigFile struct {
-	Path    string `json:"path"`
+	Path    string `json:"path"`    // "": it is unknown which files the program has
 	Program string `json:"program"` // containerd, kubelet, CNI
-	SHA256  string `json:"sha256"`
+	SHA256  string `json:"sha256"`  // "": it could not be read
 	// Settings are the values of the file by their paths, such as plugins.io.containerd.cri.v1.images.snapshotter, without
 	// secrets. The path of an element of a list has its index.
 	Settings map[string]string `json:"settings"`

@@ -192,12 +192,14 @@ func (g *gatherer) registrations(ctx context.Context) error {
 	err = eachAtOnce(ctx, len(names), func(ctx context.Context, i int) error {
 		values, _, err := g.values(ctx, servicesKey+names[i])
 		if errors.Is(err, fault.ErrPermission) {
-			return nil // the keys of few services of Windows are for SYSTEM alone
+			// the keys of few services of Windows are for SYSTEM alone
+			all[i] = Registration{Name: clean.text(names[i]), Problem: clean.text(err.Error())}
+			return nil
 		}
 		all[i] = clean.registration(names[i], values)
 		return err
 	})
-	all = slices.DeleteFunc(all, func(r Registration) bool { return r.Start == "" })
+	all = slices.DeleteFunc(all, func(r Registration) bool { return r.Start == "" && r.Problem == "" })
 	slices.SortFunc(all, func(a, b Registration) int { return cmp.Compare(folded(a.Name), folded(b.Name)) })
 	g.facts.Registrations = factOf(all, err)
 	return err
@@ -296,15 +298,17 @@ func (g *gatherer) binaries(ctx context.Context) error {
 		}
 		paths = append(paths, beside...)
 	}
-	if cni := g.facts.CNI.Value; cni != nil {
-		for _, folder := range cni.Folders {
-			plugins, err := g.listed(ctx, folder)
-			if err != nil {
-				g.facts.Binaries = factOf([]HashedFile{}, err)
-				return err
-			}
-			paths = append(paths, plugins...)
+	if g.facts.CNI.Value == nil {
+		g.facts.Binaries = Fact[[]HashedFile]{Unknown: "the programs of the pod network are unknown: " + g.facts.CNI.why()}
+		return nil
+	}
+	for _, folder := range g.facts.CNI.Value.Folders {
+		plugins, err := g.listed(ctx, folder)
+		if err != nil {
+			g.facts.Binaries = factOf([]HashedFile{}, err)
+			return err
 		}
+		paths = append(paths, plugins...)
 	}
 	for _, name := range []string{"kubelet", "kube-proxy"} {
 		if program := programOf(g.facts.service(name), name+".exe"); program != "" {

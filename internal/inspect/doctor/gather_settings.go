@@ -33,10 +33,16 @@ func (g *gatherer) configuration(ctx context.Context) error {
 	}
 	all := []ConfigFile{}
 	for _, file := range g.configFiles() {
+		if file.Path == "" {
+			file.Problem = clean.text(file.Problem)
+			all = append(all, file)
+			continue
+		}
 		content, err := g.file(ctx, file.Path)
 		if errors.Is(err, fault.ErrPermission) {
-			file.Problem = err.Error()
-			err = nil
+			file.Problem = clean.text(err.Error())
+			all = append(all, file)
+			continue
 		}
 		if err != nil {
 			g.facts.Configuration = factOf(all, err)
@@ -57,18 +63,27 @@ func (g *gatherer) configuration(ctx context.Context) error {
 	return nil
 }
 
-// configFiles returns the files without their content.
+// configFiles returns the files without their content. If it is unknown which files a program has, it returns one without a
+// path, with the reason.
 func (g *gatherer) configFiles() (files []ConfigFile) {
-	if c := g.facts.Containerd.Value; c != nil {
-		files = append(files, ConfigFile{Path: c.Path, Program: "containerd"})
+	containerd, kubelet := g.facts.service("containerd"), g.facts.service("kubelet")
+	switch {
+	case containerd.Line() != "":
+		files = append(files, ConfigFile{Path: containerdPath(containerd.Line()), Program: "containerd"})
+	case containerd.Name != "" || g.facts.Services.Value == nil:
+		files = append(files, ConfigFile{Program: "containerd", Problem: g.facts.Containerd.why()})
 	}
 	if cni := g.facts.CNI.Value; cni != nil {
 		for _, file := range cni.Files[:min(len(cni.Files), maxFiles)] {
 			files = append(files, ConfigFile{Path: file.Path, Program: "CNI"})
 		}
+	} else {
+		files = append(files, ConfigFile{Program: "CNI", Problem: g.facts.CNI.why()})
 	}
-	if k := g.facts.Kubelet.Value; k != nil {
-		files = append(files, ConfigFile{Path: k.Path, Program: "kubelet"})
+	if path := onDrive(g.facts.flag("config")); path != "" {
+		files = append(files, ConfigFile{Path: path, Program: "kubelet"})
+	} else if g.facts.KubeletFlags.Value == nil && (kubelet.Name != "" || g.facts.Services.Value == nil) {
+		files = append(files, ConfigFile{Program: "kubelet", Problem: g.facts.KubeletFlags.why()})
 	}
 	return files
 }

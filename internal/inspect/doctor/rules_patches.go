@@ -13,7 +13,8 @@ func patchRules() []Rule {
 		Needs: []string{"machine"}, Link: "https://learn.microsoft.com/windows/release-health/windows-server-release-info",
 		Means: "An update of Windows broke nodes of others: the finding has the report. A switch in the registry can decide whether " +
 			"a node has the fault. If no source says what the node's value does, or the value is unknown, the finding says that " +
-			"it cannot be determined.",
+			"it cannot be determined. Windows and its services read a switch when they start: if one is set against the fault, the " +
+			"finding says that it is unknown whether Windows has started since.",
 		Remedy: "install a later update, or set the switch that the finding names",
 		look:   lookAtPatches,
 	}}

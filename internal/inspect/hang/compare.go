@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/swdt-dev/swdt/internal/format/goroutines"
 	"github.com/swdt-dev/swdt/internal/ui"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
@@ -43,7 +42,8 @@ type ProcessChange struct {
 }
 
 // Compare compares two dumps. Goroutines are the same ones if the process is the same and their numbers are: Go never uses
-// a number twice in a process.
+// a number twice in a process. Nodes are the same if their names are, and files of text if they have the goroutines of one kind
+// of program. Without a node in common, Nodes is empty.
 func Compare(a, b Report) Comparison {
 	if b.Created.Before(a.Created) {
 		a, b = b, a
@@ -53,28 +53,40 @@ func Compare(a, b Report) Comparison {
 		c.Seconds = b.Created.Sub(a.Created).Round(time.Millisecond).Seconds()
 	}
 	for _, earlier := range a.Nodes {
-		for _, later := range b.Nodes {
-			if earlier.Name == later.Name {
-				c.Nodes = append(c.Nodes, earlier.compare(later))
-			}
+		i := slices.IndexFunc(b.Nodes, func(later Node) bool { return later.Name == earlier.Name })
+		if i >= 0 {
+			c.Nodes = append(c.Nodes, earlier.compare(b.Nodes[i]))
 		}
+	}
+	if len(c.Nodes) == 0 && len(a.Nodes) == 1 && len(b.Nodes) == 1 && areTexts(a.Nodes[0], b.Nodes[0]) {
+		d := a.Nodes[0].compare(b.Nodes[0])
+		d.Name += " and " + b.Nodes[0].Name
+		c.Nodes = append(c.Nodes, d)
 	}
 	return c
 }
 
+// areTexts reports whether two nodes are files of text with the goroutines of one kind of program. Their names are paths.
+func areTexts(a, b Node) bool {
+	isText := func(n Node) bool { return len(n.Processes) == 1 && n.Processes[0].Source == "file" }
+	return isText(a) && isText(b) && a.Processes[0].Kind == b.Processes[0].Kind
+}
+
 func (n Node) compare(later Node) Difference {
 	d := Difference{Name: n.Name, Stuck: []Wait{}, Moved: []Wait{}, New: []Wait{}, Processes: []ProcessChange{}}
+	isSame, at, stuck := n.sameIn(later, stuckFunctions), map[waitKey]int{}, map[waitKey]bool{}
+	for i, w := range slices.Backward(later.Waits) {
+		at[w.key()] = i
+	}
 	for _, w := range n.Waits {
-		i := slices.IndexFunc(later.Waits, w.equals)
-		switch {
-		case i >= 0 && n.isSame(later, w):
-			d.Stuck = append(d.Stuck, later.Waits[i])
-		default:
+		if i, ok := at[w.key()]; ok && isSame(w) {
+			d.Stuck, stuck[w.key()] = append(d.Stuck, later.Waits[i]), true
+		} else {
 			d.Moved = append(d.Moved, w)
 		}
 	}
 	for _, w := range later.Waits {
-		if !slices.ContainsFunc(d.Stuck, w.equals) {
+		if !stuck[w.key()] {
 			d.New = append(d.New, w)
 		}
 	}
@@ -94,8 +106,21 @@ func (n Node) compare(later Node) Difference {
 	return d
 }
 
-func (w Wait) equals(o Wait) bool {
-	return w.Process == o.Process && w.PID == o.PID && w.Operation == o.Operation && w.Method == o.Method && w.ID == o.ID
+// waitKey identifies a wait in the dumps of one node.
+type waitKey struct {
+	of                processKey
+	operation, method string
+}
+
+// processKey identifies a process as a wait names it.
+type processKey struct {
+	kind Kind
+	pid  uint32
+	id   string
+}
+
+func (w Wait) key() waitKey {
+	return waitKey{processKey{w.Process, w.PID, w.ID}, w.Operation, w.Method}
 }
 
 // process returns the process of a dump that is the same as p: a PID alone is used again.
@@ -109,48 +134,71 @@ func (n Node) process(p Process) (Process, bool) {
 	return Process{}, false
 }
 
-// isSame reports whether a goroutine of a wait is in both dumps, with the same functions. A wait without goroutines, such as
-// a service that does not answer, is the same.
-func (n Node) isSame(later Node, w Wait) bool {
-	for _, p := range n.Processes {
-		if p.Kind != w.Process || p.PID != w.PID || p.ID != w.ID {
-			continue
-		}
-		other, ok := later.process(p)
-		if !ok {
-			return false
-		}
-		if w.Function == "" {
-			return true
-		}
-		for _, g := range p.Groups {
-			if (slices.Contains(g.Frames, w.Function) || methodOf(p.Kind, g.Frames) == w.Function) && shares(g, other.Groups) {
-				return true
-			}
-		}
-		return false
+// sameIn returns a function that reports whether a goroutine of a wait is in both dumps, with the same functions. A wait without
+// goroutines, such as a service that does not answer, is the same. It calls stuck, which is stuckFunctions, once for each process,
+// since a dump may come from a stranger.
+func (n Node) sameIn(later Node, stuck func(earlier, later Process) map[string]bool) func(Wait) bool {
+	processes := map[processKey]Process{}
+	for _, p := range slices.Backward(n.Processes) {
+		processes[processKey{p.Kind, p.PID, p.ID}] = p
 	}
-	return w.Function == ""
+	seen := map[processKey]map[string]bool{}
+	return func(w Wait) bool {
+		of := w.key().of
+		p, ok := processes[of]
+		if !ok {
+			return w.Function == ""
+		}
+		functions, ok := seen[of]
+		if !ok {
+			if other, found := later.process(p); found {
+				functions = stuck(p, other)
+			}
+			seen[of] = functions
+		}
+		return functions[w.Function]
+	}
 }
 
-// shares reports whether one of the groups has the functions of g, and one of its goroutines.
-func shares(g goroutines.Group, groups []goroutines.Group) bool {
-	return slices.ContainsFunc(groups, func(o goroutines.Group) bool {
-		return slices.Equal(o.Frames, g.Frames) && slices.ContainsFunc(g.IDs, func(id uint64) bool { return slices.Contains(o.IDs, id) })
-	})
+// stuckFunctions returns the functions and methods of the goroutines that are in both dumps of a process with the same functions,
+// and "" for a wait without goroutines.
+func stuckFunctions(earlier, later Process) map[string]bool {
+	type goroutine struct {
+		frames string
+		id     uint64
+	}
+	inLater := map[goroutine]bool{}
+	for _, g := range later.Groups {
+		frames := strings.Join(g.Frames, "\n")
+		for _, id := range g.IDs {
+			inLater[goroutine{frames, id}] = true
+		}
+	}
+	functions := map[string]bool{"": true}
+	for _, g := range earlier.Groups {
+		frames := strings.Join(g.Frames, "\n")
+		if !slices.ContainsFunc(g.IDs, func(id uint64) bool { return inLater[goroutine{frames, id}] }) {
+			continue
+		}
+		functions[methodOf(earlier.Kind, g.Frames)] = true
+		for _, f := range g.Frames {
+			functions[f] = true
+		}
+	}
+	return functions
 }
 
 // WriteText writes what moved and what did not.
 func (c Comparison) WriteText(p *ui.Page) error {
-	if len(c.Nodes) == 0 {
-		_, err := fmt.Fprintln(p, "the dumps have no node in common")
-		return err
-	}
 	for i, d := range c.Nodes {
 		if i > 0 {
 			fmt.Fprintln(p)
 		}
-		fmt.Fprintf(p, "%s: %s in %s\n", d.Name, d.summary(), age(c.Seconds))
+		between := ""
+		if c.Seconds > 0 {
+			between = " in " + age(c.Seconds)
+		}
+		fmt.Fprintf(p, "%s: %s%s\n", d.Name, d.summary(), between)
 		var rows [][]string
 		for _, part := range []struct {
 			state string

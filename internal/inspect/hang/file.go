@@ -122,12 +122,14 @@ func tameGroup(g *goroutines.Group, text func(string) string) {
 	}
 }
 
-// readText reads the goroutines of one program. Its functions show which program it is.
+// readText reads the goroutines of one program; of several dumps in a log, the last complete one. Its functions show which program it is.
 func readText(path string, content []byte) (Report, error) {
-	dump, err := goroutines.Parse(bytes.NewReader(content))
+	part := goroutines.Last(content)
+	dump, err := goroutines.Parse(bytes.NewReader(part.Text))
 	if err != nil {
 		return Report{}, err
 	}
+	dump.Cut = dump.Cut || !part.Complete
 	if len(dump.Goroutines) == 0 {
 		return Report{}, &NoDumpError{path, "it has neither JSON nor goroutines"}
 	}
@@ -136,6 +138,12 @@ func readText(path string, content []byte) (Report, error) {
 	p.Kind = kindOf(p.Groups)
 	n := Node{Calls: []Call{}, Probes: []Probe{}, Processes: []Process{p}, Problems: []string{}}
 	n.Name, n.Result = clean(path), "ok"
+	switch {
+	case !part.Complete:
+		n.Problems = append(n.Problems, "the dump has no end")
+	case part.Of > 1:
+		n.Problems = append(n.Problems, fmt.Sprintf("the file has %d dumps: this is number %d, the last complete one", part.Of, part.Number))
+	}
 	n.Analyse()
 	return Report{Format: Format, Nodes: []Node{n}}, nil
 }

@@ -121,3 +121,58 @@ func TestWhatMovedBetweenTwoDumps(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 }
+
+// log returns the log of a program that was asked for its goroutines several times.
+func log(dumps ...string) string {
+	var text strings.Builder
+	for _, dump := range dumps {
+		text.WriteString("level=info msg=other\n=== BEGIN goroutine stack dump ===\n" + dump + "\n=== END goroutine stack dump ===\n")
+	}
+	return text.String()
+}
+
+// A log has the dumps of several moments: they are not mixed, and the report names the one that was read.
+func TestALogWithSeveralDumps(t *testing.T) {
+	stuck := read(t, "windows-containers-469")
+	for name, c := range map[string]struct {
+		text    string
+		waits   int
+		problem string
+	}{
+		"over":   {log(stuck, read(t, "idle")), 0, "the file has 2 dumps: this is number 2, the last complete one"},
+		"cut":    {log(stuck) + "=== BEGIN goroutine stack dump ===\n" + read(t, "idle"), 1, "the file has 2 dumps: this is number 1, the last complete one"},
+		"no end": {"=== BEGIN goroutine stack dump ===\n" + stuck, 1, "the dump has no end"},
+		"one":    {log(stuck), 1, ""},
+	} {
+		r, err := hang.Open(saved(t, c.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := r.Nodes[0]
+		if len(n.Waits) != c.waits || strings.Join(n.Problems, "; ") != c.problem || n.Processes[0].Cut != (name == "no end") {
+			t.Errorf("%s: %d waits, problems %q, cut: %t", name, len(n.Waits), n.Problems, n.Processes[0].Cut)
+		}
+	}
+}
+
+// The goroutines of one program in two files of text are compared, whatever the files are called.
+func TestTwoTextsAreCompared(t *testing.T) {
+	open := func(text string) hang.Report {
+		r, err := hang.Open(saved(t, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	stuck := open(read(t, "windows-containers-469"))
+	later := open(strings.ReplaceAll(read(t, "windows-containers-469"), "4 minutes", "5 minutes"))
+	c := hang.Compare(stuck, later)
+	if len(c.Nodes) != 1 || len(c.Nodes[0].Stuck) != 1 || c.Nodes[0].Processes[0].State != "same" ||
+		c.Nodes[0].Name != stuck.Nodes[0].Name+" and "+later.Nodes[0].Name {
+		t.Errorf("%+v", c)
+	}
+	other := open(read(t, "75299-properties")) // of kubelet
+	if c := hang.Compare(stuck, other); len(c.Nodes) != 0 {
+		t.Errorf("two programs: %+v", c)
+	}
+}

@@ -21,8 +21,13 @@ type defect struct {
 	form func(p *Process, w Wait, g goroutines.Group) bool
 }
 
-// defects returns all published defects that a dump can show. The versions are those of the projects' releases.
-func defects() []defect {
+// defects returns all published defects that a dump can show. The versions are those of the projects' releases. The result is
+// for one analysis: it remembers the processes that it has seen.
+func defects() []defect { return defectsBy(waitsBehindSend) }
+
+// defectsBy is defects with the function that recognises waits behind a request.
+func defectsBy(waitsBehindSend func(goroutines.Group) bool) []defect {
+	hasBehindSend := anyGroup(waitsBehindSend)
 	return []defect{
 		{id: "kubernetes/kubernetes#75299", text: "HCS does not return the properties of a compute system; the runtime waits for it",
 			fixed: "none is known: Windows Server 2019, closed without a fix",
@@ -51,7 +56,7 @@ func defects() []defect {
 			fixed: "none is known",
 			form: func(p *Process, w Wait, g goroutines.Group) bool {
 				return p.Kind == Containerd && !isLock(g) && has(g, "ttrpc.(*channel).send") && has(g, "ttrpc.(*Client).createStream") &&
-					!slices.ContainsFunc(p.Groups, waitsBehindSend)
+					!hasBehindSend(p)
 			}},
 		{id: "containerd/containerd#10583", text: "an update of a container's resources holds the lock of its status; all lists of containers wait",
 			fixed: "none is known",
@@ -77,6 +82,19 @@ func defects() []defect {
 			form: func(p *Process, w Wait, g goroutines.Group) bool {
 				return p.Kind == KubeProxy && w.On == OnHNS && has(g, "(*Proxier).syncProxyRules")
 			}},
+	}
+}
+
+// anyGroup returns a function that reports whether a group of a process is such a one. It looks at each process once.
+func anyGroup(is func(goroutines.Group) bool) func(*Process) bool {
+	seen := map[*Process]bool{}
+	return func(p *Process) bool {
+		found, ok := seen[p]
+		if !ok {
+			found = slices.ContainsFunc(p.Groups, is)
+			seen[p] = found
+		}
+		return found
 	}
 }
 

@@ -32,8 +32,10 @@ type Patch struct {
 // PatchSwitch is a switch in the registry on which a Patch depends.
 type PatchSwitch struct {
 	Key, Name string
-	// Has and Protects report whether a node with this value has the fault, and whether it cannot have it. For other values,
-	// and without the value, no source says which of the two it is.
+	// Has and Protects report whether a node with this value has the fault, and whether it cannot have it once Windows or the
+	// service of the switch has read the value. The registry does not show whether that happened since the value was set, as the
+	// agent does not read when a key was written. For other values, and without the value, no source says which of the two it
+	// is.
 	Has, Protects func(value string) bool
 }
 
@@ -50,7 +52,7 @@ type Patched struct {
 }
 
 // FindPatches returns a finding for each Patch that the node has, and one of severity Info for each of which it is unknown
-// whether the node has it.
+// whether the node has it, or against which a switch is set that Windows may not have read.
 func FindPatches(p Patched) (all []finding.Finding) {
 	for _, row := range Patches() {
 		if found, ok := row.judge(p); ok {
@@ -66,7 +68,7 @@ func (r Patch) judge(p Patched) (finding.Finding, bool) {
 	if !in {
 		return finding.Finding{}, false
 	}
-	seen := "Windows build " + p.Build
+	seen, set := "Windows build "+p.Build, false
 	if len(r.Images) > 0 {
 		image := r.image(p.Images)
 		switch {
@@ -88,17 +90,23 @@ func (r Patch) judge(p Patched) (finding.Finding, bool) {
 			why = "the registry is unknown: " + p.NoSwitches
 		case !ok:
 			why = fmt.Sprintf("%s is not set, and the default of the build is not published", r.Switch.Name)
-		case r.Switch.Protects(value):
-			return finding.Finding{}, false
-		case r.Switch.Has(value):
-			seen += fmt.Sprintf(", %s is %s", r.Switch.Name, value)
+		case r.Switch.Protects(value), r.Switch.Has(value):
+			set = r.Switch.Protects(value)
+			seen += fmt.Sprintf(", %s is %s: whether Windows has started since it was set is unknown", r.Switch.Name, value)
 		default:
 			why = fmt.Sprintf("%s is %s, of which no source says what it does", r.Switch.Name, value)
 		}
 	}
 	found := finding.Finding{Severity: r.Severity, What: "the node has it: " + r.What, Remedy: r.Remedy}
-	if why != "" {
+	switch {
+	case set:
+		found.Severity = finding.Info
+		found.What = r.Switch.Name + " is set against it, and takes effect when Windows or its service starts: " + r.What
+		found.Remedy = "if Windows has not started since the value was set, restart it"
+	case why != "":
 		found.Severity, found.What = finding.Info, "it cannot be determined whether the node has it: "+r.What
+	}
+	if why != "" {
 		seen += "; " + why
 	}
 	found.Evidence = seen + "; see " + strings.Join(r.Sources, ", ")

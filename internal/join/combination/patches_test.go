@@ -1,6 +1,7 @@
 package combination_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,14 +41,13 @@ func patchCases() map[string]patchCase {
 	}
 	return map[string]patchCase{
 		"vfp-lock": {nodes{with("20348.3453", "1114842764", "1")},
-			nodes{with("20348.3453", "1114842764", "0"), with("20348.3452", "1114842764", "1")},
+			nodes{with("20348.3452", "1114842764", "1"), with("20348.3452", "1114842764", "0")},
 			nodes{one("20348.3453"), unreadable("20348.5499"), with("20348.3453", "1114842764", "7")}},
 		"december-2025": {nodes{with("20348.4529", "140377743", "1")},
-			nodes{with("20348.4529", "140377743", "0"), with("20348.4528", "140377743", "1")},
-			nodes{one("20348.4529"), unreadable("20348.4529")}},
-		"december-2025-23h2": {nodes{with("25398.2207", "66715279", "1")}, nodes{with("25398.2207", "66715279", "0")},
+			nodes{with("20348.4528", "140377743", "1")}, nodes{one("20348.4529"), unreadable("20348.4529")}},
+		"december-2025-23h2": {nodes{with("25398.2207", "66715279", "1")}, nodes{one("20348.1")},
 			nodes{one("25398.2207")}},
-		"bugcheck-76": {nodes{with("25398.2207", "2112481934", "0")}, nodes{with("25398.2207", "2112481934", "1")},
+		"bugcheck-76": {nodes{with("25398.2207", "2112481934", "0")}, nodes{one("20348.1")},
 			nodes{one("25398.2207")}},
 		"bluescreen-2022": {nodes{patched("20348.2461", server, nil, "10.0.20348.2340")},
 			nodes{patched("20348.2461", server, nil, "10.0.20348.2402"), patched("20348.2462", server, nil, "10.0.20348.2340")},
@@ -55,14 +55,14 @@ func patchCases() map[string]patchCase {
 		"layer-2025": {nodes{patched("26100.7840", server, nil, "10.0.26100.7462")},
 			nodes{patched("26100.7840", server, nil, "10.0.26100.7840"), patched("26100.7841", server, nil, "10.0.26100.7462")},
 			nodes{unreadable("26100.7840")}},
-		"tests-2025": {nodes{with("26100.7840", "520997518", "0")}, nodes{with("26100.7840", "520997518", "1"), one("20348.1")},
+		"tests-2025": {nodes{with("26100.7840", "520997518", "0")}, nodes{one("20348.1")},
 			nodes{one("26100.7840")}},
 		"layer-25h2": {nodes{patched("26200.9168", client, nil, "10.0.26100.1")},
 			nodes{patched("26200.9168", client, nil, "10.0.20348.1"), patched("26100.1", client, nil, "10.0.26100.1")},
 			nodes{{Build: "26200.1", Product: client, NoImages: "no answer"}}},
 		"hns-crash-2022": {nodes{one("20348.1193")}, nodes{one("20348.1194"), one("17763.1")}, nodes{one("20348")}},
 		"hns-crash-2019": {nodes{one("17763.3649")}, nodes{one("17763.3650")}, nodes{one("17763")}},
-		"hns-crash-2019-switch": {nil, nodes{with("17763.3650", "HNSControlFlag", "80"), one("17763.3649"), one("20348.3650")},
+		"hns-crash-2019-switch": {nil, nodes{one("17763.3649"), one("20348.3650")},
 			nodes{one("17763.3650"), with("17763.3650", "HNSControlFlag", "64"), unreadable("17763.7314")}},
 		"gmsa-2019":    {nodes{one("17763.1816")}, nodes{one("17763.1817")}, nodes{one("17763")}},
 		"ingress-2019": {nodes{one("17763.1192"), one("17763.1217")}, nodes{one("17763.1191"), one("17763.1218")}, nodes{one("17763")}},
@@ -111,10 +111,50 @@ func findPatch(p combination.Patched, row combination.Patch) *finding.Finding {
 	return nil
 }
 
-// An up-to-date node whose switches are off has none of the faults.
+// Windows reads a switch when it starts, and swdt cannot see whether it has since: a switch that is set against a fault is no
+// proof that the node has it not.
+func TestASetSwitchMayNotBeInUse(t *testing.T) {
+	with := func(build, name, value string) combination.Patched {
+		return patched(build, server, values{name: value})
+	}
+	cases := map[string]combination.Patched{
+		"vfp-lock": with("20348.3453", "1114842764", "0"), "december-2025": with("20348.4529", "140377743", "0"),
+		"december-2025-23h2": with("25398.2207", "66715279", "0"), "bugcheck-76": with("25398.2207", "2112481934", "1"),
+		"tests-2025": with("26100.7840", "520997518", "1"), "hns-crash-2019-switch": with("17763.3650", "HNSControlFlag", "80"),
+	}
+	for _, row := range combination.Patches() {
+		p, ok := cases[row.ID]
+		if ok != (row.Switch.Name != "") {
+			t.Errorf("row %s has no case", row.ID)
+		}
+		if !ok {
+			continue
+		}
+		i := slices.IndexFunc(combination.FindPatches(p), func(f finding.Finding) bool { return strings.HasSuffix(f.What, row.What) })
+		if i < 0 {
+			t.Errorf("%s: nothing is found", row.ID)
+			continue
+		}
+		found := combination.FindPatches(p)[i]
+		if found.Severity != finding.Info || !strings.HasPrefix(found.What, row.Switch.Name+" is set against it") ||
+			!strings.Contains(found.Evidence, "whether Windows has started since it was set is unknown") ||
+			found.Remedy == row.Remedy {
+			t.Errorf("%s: %+v", row.ID, found)
+		}
+	}
+}
+
+// An up-to-date node whose switches are off has none of the faults if Windows has read them.
 func TestAnUpToDateNode(t *testing.T) {
 	p := patched("20348.5499", server, values{"140377743": "0", "1114842764": "0"}, "10.0.20348.5499")
-	if all := combination.FindPatches(p); len(all) != 0 {
-		t.Errorf("%+v", all)
+	all := combination.FindPatches(p)
+	for _, found := range all {
+		if found.Severity != finding.Info || !strings.HasPrefix(found.What, "140377743 is set against it") &&
+			!strings.HasPrefix(found.What, "1114842764 is set against it") {
+			t.Errorf("%+v", found)
+		}
+	}
+	if len(all) != 2 {
+		t.Errorf("%d findings", len(all))
 	}
 }

@@ -15,6 +15,7 @@ type registryKey struct {
 	name   string // as spelled
 	values map[string]platform.RegistryValue
 	keys   map[string]*registryKey
+	denied bool // see DenyKey
 }
 
 func newRegistryKey(name string) *registryKey {
@@ -43,6 +44,30 @@ func (k *registryKey) find(key string) (*registryKey, error) {
 		}
 	}
 	return k, nil
+}
+
+// readable returns a key whose values a process asks for. RegOpenKeyEx is ERROR_ACCESS_DENIED for a key without KEY_READ
+// ("Registry Key Security and Access Rights"), also if its parent lists it.
+func (k *registryKey) readable(key string) (*registryKey, error) {
+	found, err := k.find(key)
+	if err == nil && found.denied {
+		return nil, fmt.Errorf("open registry key %s: %w", key, fault.ErrPermission)
+	}
+	return found, err
+}
+
+// DenyKey makes a key unreadable, as keys of a few services of Windows are for administrators.
+func (m *Machine) DenyKey(key string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if isServicesKey(key) {
+		m.writeServiceKeys()
+	}
+	k, err := m.registry.find(key)
+	if err == nil {
+		k.denied = true
+	}
+	return err
 }
 
 func (k *registryKey) set(key string, value platform.RegistryValue) error {
@@ -93,7 +118,7 @@ func (v registryView) Get(key, name string) (platform.RegistryValue, error) {
 	if isServicesKey(key) {
 		v.p.m.writeServiceKeys()
 	}
-	k, err := v.p.m.registry.find(key)
+	k, err := v.p.m.registry.readable(key)
 	if err != nil {
 		return platform.RegistryValue{}, err
 	}
@@ -154,7 +179,7 @@ func (v registryView) List(key string) ([]platform.RegistryValue, []string, erro
 	if isServicesKey(key) {
 		v.p.m.writeServiceKeys()
 	}
-	k, err := v.p.m.registry.find(key)
+	k, err := v.p.m.registry.readable(key)
 	if err != nil {
 		return nil, nil, err
 	}

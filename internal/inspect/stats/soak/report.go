@@ -22,7 +22,7 @@ type Row struct {
 type Report struct {
 	// Rows are the numbers, those that grow first.
 	Rows []Row `json:"rows"`
-	// Dropped reports whether there were more series than swdt keeps.
+	// Dropped reports whether there were more series, or starts of a program, than swdt keeps.
 	Dropped bool `json:"dropped"`
 }
 
@@ -55,9 +55,14 @@ func Load(path string) (Report, error) {
 	return s.Report(), err
 }
 
-// Has reports whether a number has this verdict.
-func (r Report) Has(v Verdict) bool {
-	return slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Verdict == v })
+// Grows reports whether something grows, or a disk fills.
+func (r Report) Grows() bool {
+	return slices.ContainsFunc(r.Rows, Row.grows)
+}
+
+// grows reports whether the number grows, or the bytes of which it is the free ones. Nodes do not report the size of a disk.
+func (r Row) grows() bool {
+	return r.Verdict == Growing || r.Verdict == Falling && r.Measure == stats.DiskFree
 }
 
 // Columns returns the columns of the table.
@@ -97,7 +102,8 @@ func (r Report) WriteText(p *ui.Page) error {
 			ui.Age(leastBlocks*shortestBlock)))
 	}
 	if r.Dropped {
-		notes = append(notes, fmt.Sprintf("more than %d series: the later ones are left out", mostSeries))
+		notes = append(notes, fmt.Sprintf("more than %d series, or %d starts of one program: the others are left out",
+			mostSeries, mostSegments))
 	}
 	for _, note := range notes {
 		if _, err := fmt.Fprintln(p, note); err != nil {
@@ -109,7 +115,7 @@ func (r Report) WriteText(p *ui.Page) error {
 
 func (r Row) cells() []string {
 	verdict := string(r.Verdict)
-	if r.Verdict == Growing {
+	if r.grows() {
 		verdict = ui.Bad(verdict)
 	}
 	if r.Verdict == TooFew {

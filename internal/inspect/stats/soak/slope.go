@@ -65,15 +65,18 @@ func slopeOf(segments []*segment) Slope {
 	s := Slope{Starts: len(segments), Verdict: TooFew}
 	var first, last time.Time
 	for _, segment := range segments {
-		segment.flush()
+		segment.finish()
 		if len(segment.points) == 0 {
 			continue
 		}
-		if first.IsZero() {
-			first, s.First = segment.points[0].at, segment.points[0].value
+		begin, end := segment.points[0], segment.points[len(segment.points)-1]
+		if s.Points == 0 || begin.at.Before(first) {
+			first, s.First = begin.at, begin.value
 		}
-		end := segment.points[len(segment.points)-1]
-		last, s.Last, s.Points = end.at, end.value, s.Points+len(segment.points)
+		if s.Points == 0 || end.at.After(last) {
+			last, s.Last = end.at, end.value
+		}
+		s.Points += len(segment.points)
 	}
 	s.Hours = last.Sub(first).Hours()
 	length := max(last.Sub(first)/blocks, shortestBlock)
@@ -101,10 +104,14 @@ func blocksOf(points []point, length time.Duration) (all []point) {
 	begin := points[0].at
 	for len(points) > 0 {
 		n := slices.IndexFunc(points, func(p point) bool { return p.at.Sub(begin) >= length })
-		if n < 0 {
+		switch {
+		case n < 0:
 			n = len(points)
+		case n == 0: // no point for many blocks: one step, however many they are
+			begin = begin.Add(points[0].at.Sub(begin).Truncate(length))
+			continue
 		}
-		if n > 0 && points[n-1].at.Sub(points[0].at) >= length/2 {
+		if points[n-1].at.Sub(points[0].at) >= length/2 {
 			var values []float64
 			for _, p := range points[:n] {
 				values = append(values, p.value)

@@ -27,6 +27,10 @@ const bucket = time.Minute
 // mostSeries is the number of series that are kept: a hostile node can name new containers in each of its answers.
 const mostSeries = 1 << 14
 
+// mostSegments is the number of segments of a series that are kept, the latest ones: a program may be restarted, or a hostile
+// node name another instance, in each look.
+const mostSegments = 256
+
 // point is a value of a minute; see low.
 type point struct {
 	at    time.Time
@@ -51,7 +55,7 @@ type Series struct {
 func NewSeries() *Series { return &Series{all: map[Key][]*segment{}} }
 
 // Add adds a value. instance changes when a program was restarted: the values before and after are not compared with each
-// other. The values of a key must be added in the order of their times.
+// other. The values of one minute become one point only if they are added one after the other.
 func (s *Series) Add(k Key, instance string, at time.Time, value float64) {
 	segments := s.all[k]
 	if segments == nil && len(s.all) >= mostSeries {
@@ -59,6 +63,9 @@ func (s *Series) Add(k Key, instance string, at time.Time, value float64) {
 		return
 	}
 	if len(segments) == 0 || segments[len(segments)-1].instance != instance {
+		if len(segments) == mostSegments {
+			s.dropped, segments = true, slices.Delete(segments, 0, 1)
+		}
 		segments = append(segments, &segment{instance: instance})
 		s.all[k] = segments
 	}
@@ -83,6 +90,12 @@ func (s *segment) flush() {
 		s.points = append(s.points, point{at: s.minute, value: low(s.pending)})
 		s.pending = s.pending[:0]
 	}
+}
+
+// finish ends the last minute, and sorts the points by time.
+func (s *segment) finish() {
+	s.flush()
+	slices.SortStableFunc(s.points, func(a, b point) int { return a.at.Compare(b.at) })
 }
 
 // low returns the mean of the lower half of values, which it sorts. Memory of a program with a garbage collector is a sawtooth,

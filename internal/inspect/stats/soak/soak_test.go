@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -82,7 +83,7 @@ func TestAPlantedSlopeIsFound(t *testing.T) {
 			if planted.Verdict == soak.Growing {
 				found++
 			}
-			if planted.Most < 0.005*1000 {
+			if planted.Verdict == soak.Steady {
 				steady++
 			}
 			if v := sampled(seed, 6, 0, add).Verdict; v == soak.Growing || v == soak.Falling {
@@ -176,5 +177,61 @@ func TestSeriesAreBounded(t *testing.T) {
 	}
 	if r := s.Report(); len(r.Rows) > 1<<14 || !r.Dropped {
 		t.Errorf("%d rows, dropped: %t", len(r.Rows), r.Dropped)
+	}
+}
+
+// A recording may be edited or come from a stranger: its times are in any order, and its work is bounded.
+func TestTimesInAnyOrder(t *testing.T) {
+	far := time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, times := range map[string][]time.Time{
+		"backwards":      {begin.Add(5 * time.Hour), begin.Add(2 * time.Hour), begin},
+		"far":            {begin, far, begin.Add(time.Minute)},
+		"far, backwards": {far, begin, far.Add(time.Minute)},
+	} {
+		s := soak.NewSeries()
+		for i, at := range times {
+			s.Add(soak.Key{Node: "win", Of: "kubelet", Measure: stats.Handles}, "", at, float64(i))
+		}
+		row := s.Report().Rows[0]
+		first, last := slices.MinFunc(times, time.Time.Compare), slices.MaxFunc(times, time.Time.Compare)
+		if row.Hours != last.Sub(first).Hours() || row.First != float64(slices.Index(times, first)) ||
+			row.Last != float64(slices.Index(times, last)) || row.Verdict != soak.TooFew {
+			t.Errorf("%s: %+v", name, row)
+		}
+	}
+	mixed := soak.NewSeries()
+	for minute := range 6 * 60 {
+		at := (minute*7 + 3) % 360 // a permutation
+		mixed.Add(soak.Key{Node: "win", Of: "kubelet", Measure: stats.Handles}, "", begin.Add(time.Duration(at)*time.Minute), 1000+float64(at))
+	}
+	if row := mixed.Report().Rows[0]; row.Verdict != soak.Growing || math.Abs(row.PerHour-60) > 1 {
+		t.Errorf("%+v", row)
+	}
+}
+
+// A node that names another instance in each look does not grow the memory of the watch.
+func TestInstancesAreBounded(t *testing.T) {
+	s := soak.NewSeries()
+	key := soak.Key{Node: "win", Of: "kubelet", Measure: stats.Handles}
+	for i := range 100_000 {
+		s.Add(key, fmt.Sprint(i), begin.Add(time.Duration(i)*time.Second), 1)
+	}
+	r := s.Report()
+	if row := r.Rows[0]; row.Starts > 1000 || !r.Dropped {
+		t.Errorf("%d starts, dropped: %t", row.Starts, r.Dropped)
+	}
+}
+
+// A disk that fills is a finding as something that grows is: its free bytes fall.
+func TestAFillingDiskCountsAsGrowing(t *testing.T) {
+	for measure, want := range map[string]bool{stats.DiskFree: true, stats.Pods: false} {
+		s := soak.NewSeries()
+		for minute := range 6 * 60 {
+			s.AddLevels(stats.Levels{Node: "win", Taken: begin.Add(time.Duration(minute) * time.Minute),
+				Levels: []stats.Level{{Of: "node", Measure: measure, Value: 50e9 - 100e6*float64(minute)}}})
+		}
+		if r := s.Report(); r.Grows() != want || r.Rows[0].Verdict != soak.Falling {
+			t.Errorf("%+v", r.Rows)
+		}
 	}
 }
