@@ -72,6 +72,7 @@ func (m *Machine) Save(w io.Writer) error {
 }
 
 func (m *Machine) save() *saved {
+	m.writeServiceKeys() // so that the state does not depend on who has read the registry
 	s := &saved{
 		Version: savedVersion, Hostname: m.options.Hostname, Preset: m.options.Preset, Boots: m.boots,
 		Disk: m.disk.root.save(), Registry: m.registry.save(),
