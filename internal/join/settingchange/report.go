@@ -64,7 +64,7 @@ func NewReport(results []fleet.Result[Listing]) Report {
 // WriteText writes the settings of all nodes that answered.
 func (r Report) WriteText(p *ui.Page) error {
 	return fleet.WriteListings(p, r.results, func(l Listing) ui.Listing {
-		t := ui.Listing{Nothing: "no such settings", Header: l.kind.columns()(p.Wide)}
+		t := ui.Listing{Nothing: "nothing is set", Header: l.kind.columns()(p.Wide)}
 		for _, s := range l.Settings {
 			t.Rows = append(t.Rows, s.row(l.kind, p.Wide))
 		}
