@@ -34,8 +34,10 @@ func Session(op simulated.Operation) bool { return strings.HasPrefix(op.Process,
 func OfTransactions() Strikes {
 	return Strikes{Asker: func(op simulated.Operation) string {
 		switch {
-		case strings.EqualFold(op.Target, layout.Root) || strings.HasPrefix(op.Target, layout.HashCache):
-			return "" // excludes what every session does, and what does not happen every time
+		case strings.EqualFold(op.Target, layout.Root):
+			return "" // every session makes this folder
+		case strings.HasPrefix(op.Target, layout.HashCache), op.Kind == simulated.OpProcessRun:
+			return "" // a hash is saved, and a binary is asked for its version, as the age of its last change decides
 		case Session(op):
 			return "session"
 		case op.Process == "swdt-guardian" || op.Process == "swdt-agent.exe":
