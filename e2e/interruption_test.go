@@ -327,7 +327,7 @@ func (n *victim) checkLeftovers(t *testing.T) {
 		}
 		for _, path := range paths {
 			if !strings.HasSuffix(path, ".swdt-old") {
-				t.Errorf("left behind: %s", path)
+				t.Errorf("left behind: %s, held by %v", path, holdersOf(t, path))
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,4 +44,26 @@ func processesOf(t *testing.T, prefix, kind string) (pids []int) {
 		}
 	}
 	return pids
+}
+
+// holdersOf returns the command lines of the processes that map or have opened a file, each behind its PID.
+func holdersOf(t *testing.T, path string) (holders []string) {
+	t.Helper()
+	processes, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, process := range processes {
+		maps, _ := os.ReadFile(process + "/maps")
+		opened, _ := filepath.Glob(process + "/fd/*")
+		holds := bytes.Contains(maps, []byte(path+"\n")) || slices.ContainsFunc(opened, func(descriptor string) bool {
+			file, _ := os.Readlink(descriptor)
+			return file == path
+		})
+		if holds {
+			commandLine, _ := os.ReadFile(process + "/cmdline")
+			holders = append(holders, fmt.Sprintf("%s %q", filepath.Base(process), commandLine))
+		}
+	}
+	return holders
 }

@@ -23,6 +23,8 @@ func main() {
 		fmt.Fprintln(os.Stderr, "swdt-agent: find this program's own file:", err)
 		os.Exit(1)
 	}
+	// An agent that was put into a job that forbids this works as well: only a child of a killed agent could stay.
+	_ = windows.EndChildrenWithThisProcess()
 	machine := agent.Machine{Platform: windows.New(), Executable: path}
 	os.Exit(agent.Program(context.Background(), machine, os.Args[1:], asService, os.Stdin, os.Stdout, os.Stderr))
 }

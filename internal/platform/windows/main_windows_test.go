@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -150,6 +151,18 @@ func playProgram(words []string) int {
 			fmt.Println(child.Process.Pid)
 			_ = child.Wait()
 			return 0
+		case "suspendedchild": // starts itself as a child that never runs, prints its PID, and waits for the end of stdin
+			if err := EndChildrenWithThisProcess(); err != nil {
+				fmt.Println("failed:", err)
+				return 9
+			}
+			child := exec.Command(os.Args[0])
+			child.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_SUSPENDED}
+			if err := child.Start(); err != nil {
+				return 9
+			}
+			fmt.Println(child.Process.Pid)
+			_, _ = io.Copy(io.Discard, os.Stdin)
 		case "forever":
 			ctrlC := make(chan os.Signal, 1)
 			signal.Notify(ctrlC, os.Interrupt)

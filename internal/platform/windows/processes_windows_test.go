@@ -2,13 +2,18 @@ package windows
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/windows"
 
 	"github.com/swdt-dev/swdt/internal/platform"
 )
@@ -91,5 +96,36 @@ func TestRunDoesNotWaitForStdin(t *testing.T) {
 	defer writer.Close()
 	if _, code := runProgram(t, platform.Command{Stdin: reader}, "exit", "4"); code != 4 {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// A child that was started suspended, and that no command's job has yet, ends with its killed parent.
+func TestChildrenEndWithAKilledProcess(t *testing.T) {
+	parent := exec.Command(executable(t), "program", "suspendedchild")
+	stdin, err := parent.StdinPipe() // keeps the parent waiting
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	stdout, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pid uint32
+	_, scanErr := fmt.Fscanln(stdout, &pid)
+	child, openErr := windows.OpenProcess(windows.SYNCHRONIZE, false, pid)
+	if err := errors.Join(scanErr, openErr, parent.Process.Kill()); err != nil {
+		t.Fatal(err)
+	}
+	defer windows.CloseHandle(child)
+	_ = parent.Wait() // reports that it was killed
+	switch event, err := windows.WaitForSingleObject(child, 10_000); {
+	case err != nil:
+		t.Error(err)
+	case event == uint32(windows.WAIT_TIMEOUT):
+		t.Error("the child stayed")
 	}
 }

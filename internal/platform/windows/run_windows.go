@@ -146,6 +146,22 @@ func newJob() (job, error) {
 	return job{handle}, nil
 }
 
+// EndChildrenWithThisProcess makes each process that this process starts from now on end together with this process, also
+// if this process is killed. A child is in this process's job from its first moment, while the job of its command has it
+// only after adopt: a child of an agent that was killed between the two would stay suspended, and its file in use, until
+// the next boot.
+func EndChildrenWithThisProcess() error {
+	job, err := newJob()
+	if err != nil {
+		return err
+	}
+	if err := windows.AssignProcessToJobObject(job.handle, windows.CurrentProcess()); err != nil {
+		job.close()
+		return failed(err, "put this process into a job object")
+	}
+	return nil // the handle stays open for as long as this process lives
+}
+
 // adopt adds a suspended process to the job and lets it run.
 func (j job) adopt(process *os.Process) error {
 	var err error
