@@ -155,7 +155,8 @@ func (l *lab) run(ctx context.Context, steps []plan.Step, err error, dryRun bool
 	return plan.Run(ctx, steps, options, l.story)
 }
 
-// rebooted is a node that asks often whether it has rebooted.
+// rebooted is a node that asks often at first whether it has rebooted, and then ever more rarely: a reboot that never
+// comes is awaited for many minutes.
 type rebooted struct {
 	*node.Node
 	lab *lab
@@ -163,14 +164,14 @@ type rebooted struct {
 
 func (r rebooted) AwaitReboot(ctx context.Context, bootID string) error {
 	l := r.lab
-	for {
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 		if err := l.Reconnect(ctx); err == nil {
 			facts, err := l.Node.Node.Machine.Facts(ctx, nil)
 			if err == nil && facts.GetBootId() != bootID {
 				return nil
 			}
 		}
-		if err := wait.For(ctx, 5*time.Millisecond); err != nil {
+		if err := wait.For(ctx, pause); err != nil {
 			return err
 		}
 	}
