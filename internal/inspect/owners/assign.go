@@ -31,6 +31,7 @@ type facts struct {
 	services      []*agentv1.ServiceStatus
 	folders       []string // the folders of the runtime's programs
 	runtime       runtimeAnswer
+	instant       bool // the samples follow each other too closely for CPU usage
 }
 
 // assignment assigns each process to one owner.
@@ -53,7 +54,11 @@ func (f facts) table() Table {
 	if f.runtime.err != nil { // drop the earlier answers, since they may be incomplete
 		f.runtime = runtimeAnswer{err: f.runtime.err}
 	}
-	a := &assignment{facts: f, tree: newTree(f.after), heads: map[uint32]bool{}, assigned: map[uint32]bool{},
+	since := f.before
+	if f.instant {
+		since = sample{}
+	}
+	a := &assignment{facts: f, tree: newTree(f.after, since), heads: map[uint32]bool{}, assigned: map[uint32]bool{},
 		shims: map[uint32]shim{}}
 	a.findHeads()
 	t := Table{
@@ -133,7 +138,7 @@ func (a *assignment) processesOf(first uint32) []Process {
 			}
 		}
 	}
-	return a.list(all, a.before)
+	return a.list(all)
 }
 
 // isContainerSession reports whether a session belongs to one container with process
@@ -188,7 +193,7 @@ func (a *assignment) pod(sandbox *runtimev1.PodSandbox) Pod {
 	}
 	for _, pid := range sortedPIDs(a.shims) {
 		if s := a.shims[pid]; s.namespace == kubernetesNamespace && of[s.id] {
-			pod.Shims = append(pod.Shims, a.list(a.assign(pid), a.before)...)
+			pod.Shims = append(pod.Shims, a.list(a.assign(pid))...)
 		}
 	}
 	return pod
@@ -213,7 +218,7 @@ func (a *assignment) podsOfShims() []Pod {
 	for _, pid := range sortedPIDs(a.shims) {
 		if s := a.shims[pid]; s.namespace == kubernetesNamespace && s.id != "" {
 			pods = append(pods, Pod{
-				ID: s.id, State: "unknown", Shims: a.list(a.assign(pid), a.before), Sandbox: []Process{},
+				ID: s.id, State: "unknown", Shims: a.list(a.assign(pid)), Sandbox: []Process{},
 				Containers: []Container{},
 			})
 		}
@@ -234,7 +239,7 @@ func (a *assignment) serviceList() []Service {
 		found := a.services[i]
 		service := Service{Name: found.GetName(), State: word.Of(found.GetState()), Processes: []Process{}}
 		if _, runs := a.processes[found.GetPid()]; runs {
-			service.Processes = a.list(a.assign(found.GetPid()), a.before)
+			service.Processes = a.list(a.assign(found.GetPid()))
 		}
 		services = append(services, service)
 	}
@@ -269,7 +274,7 @@ func (a *assignment) orphan(t *Table, pid uint32, sandbox, why string) {
 	if _, stood := a.before.has(p); !stood || a.taken.Sub(p.GetStarted().AsTime()) < settleTime {
 		to = &t.Unsettled
 	}
-	for i, process := range a.list(a.assign(pid), a.before) {
+	for i, process := range a.list(a.assign(pid)) {
 		o := Orphan{Process: process, Sandbox: sandbox, Why: why}
 		if i > 0 {
 			o.Why = fmt.Sprintf("started by %d, which has no owner", process.ParentPID)
@@ -285,7 +290,7 @@ func (a *assignment) others() []Process {
 			others = append(others, pid)
 		}
 	}
-	return a.list(others, a.before)
+	return a.list(others)
 }
 
 func sortedPIDs[V any](of map[uint32]V) []uint32 {

@@ -55,12 +55,10 @@ func (o *Observer) Observe(ctx context.Context) (Table, error) {
 	}
 	over := time.NewTimer(o.options.Window)
 	defer over.Stop()
-	f := facts{before: o.before}
-	var err error
-	if f.services, f.folders, err = o.services(ctx); err != nil {
+	f, err := o.owners(ctx)
+	if err != nil {
 		return Table{}, err
 	}
-	f.runtime = o.runtime(ctx)
 	select {
 	case <-over.C:
 	case <-ctx.Done():
@@ -71,6 +69,34 @@ func (o *Observer) Observe(ctx context.Context) (Table, error) {
 	}
 	o.before = f.after
 	return f.table(), nil
+}
+
+// Gather returns the table of a node without a wait, so that it knows no CPU usage: Process.Cores is nil.
+func Gather(ctx context.Context, n *node.Node) (Table, error) {
+	o := NewObserver(n, Options{})
+	var err error
+	if o.before, err = o.sample(ctx); err != nil {
+		return Table{}, err
+	}
+	f, err := o.owners(ctx)
+	if err != nil {
+		return Table{}, err
+	}
+	if f.after, err = o.sample(ctx); err != nil {
+		return Table{}, err
+	}
+	f.instant = true
+	return f.table(), nil
+}
+
+// owners returns the facts that name the owners of the processes, and the sample before them.
+func (o *Observer) owners(ctx context.Context) (f facts, err error) {
+	f.before = o.before
+	if f.services, f.folders, err = o.services(ctx); err != nil {
+		return f, err
+	}
+	f.runtime = o.runtime(ctx)
+	return f, nil
 }
 
 // Forget drops the last sample. It is called after the connection to the node was lost.

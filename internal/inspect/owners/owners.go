@@ -13,10 +13,7 @@
 package owners
 
 import (
-	"context"
 	"time"
-
-	"github.com/swdt-dev/swdt/internal/node"
 )
 
 // Table lists every process of a node once, under its owner.
@@ -96,15 +93,10 @@ type Process struct {
 	// UptimeSeconds is measured by the node's clock.
 	UptimeSeconds float64  `json:"uptimeSeconds"`
 	CPUSeconds    float64  `json:"cpuSeconds"`  // CPU time since the process started
-	Cores         *float64 `json:"cores"`       // mean over the window; nil if the process started within the window
+	Cores         *float64 `json:"cores"`       // mean over the window; nil if the process started within the window, and from Gather
 	MemoryBytes   uint64   `json:"memoryBytes"` // working set
 	Handles       uint32   `json:"handles"`
 	Threads       uint32   `json:"threads"`
 	Session       uint32   `json:"session"`
 	CommandLine   string   `json:"commandLine"` // may contain a secret
-}
-
-// Gather returns the table of a node. It takes a little longer than DefaultWindow.
-func Gather(ctx context.Context, n *node.Node) (Table, error) {
-	return NewObserver(n, Options{}).Observe(ctx)
 }

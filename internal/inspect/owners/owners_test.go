@@ -166,3 +166,22 @@ func TestWithoutTheRuntime(t *testing.T) {
 	}
 	once(t, table)
 }
+
+// Gather finds the same orphans and owners as Observe, and reports no CPU usage.
+func TestGatherWaitsForNoCPUUsage(t *testing.T) {
+	n := nodetest.Start(t, "win1", simulated.Options{})
+	orphan := n.Machine.AddProcess(simulated.ProcessSpec{Image: shimImage, Started: time.Now().Add(-time.Hour),
+		CommandLine: `"` + shimImage + `" -namespace k8s.io -id deadbeef serve`})
+	table, err := owners.Gather(t.Context(), n.Node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(table.Orphans) != 1 || table.Orphans[0].PID != orphan || len(table.Pods) != 1 || len(table.Services) == 0 {
+		t.Fatalf("%+v", table)
+	}
+	for _, p := range append(table.Pods[0].Shims, table.Orphans[0].Process) {
+		if p.Cores != nil {
+			t.Errorf("%s uses %v cores", p.Name, *p.Cores)
+		}
+	}
+}

@@ -32,11 +32,12 @@ func (s sample) has(p *agentv1.Process) (*agentv1.Process, bool) {
 // tree is a sample with the children of each process.
 type tree struct {
 	sample
+	since    sample // the earlier sample from which CPU usage is computed; empty if it is not wanted
 	children map[uint32][]uint32
 }
 
-func newTree(s sample) tree {
-	t := tree{sample: s, children: map[uint32][]uint32{}}
+func newTree(s, since sample) tree {
+	t := tree{sample: s, since: since, children: map[uint32][]uint32{}}
 	for pid, p := range s.processes {
 		if parent, ok := t.parent(p); ok {
 			t.children[parent.GetPid()] = append(t.children[parent.GetPid()], pid)
@@ -79,9 +80,8 @@ func (t tree) below(pid uint32, stop func(uint32) bool) []uint32 {
 	return all
 }
 
-// process returns the table's entry of a process; before is the sample at the beginning
-// of the window.
-func (t tree) process(pid uint32, before sample) Process {
+// process returns the table's entry of a process.
+func (t tree) process(pid uint32) Process {
 	p := t.processes[pid]
 	out := Process{
 		PID: pid, ParentPID: p.GetParentPid(), Name: p.GetName(), Image: p.GetImage(),
@@ -92,19 +92,19 @@ func (t tree) process(pid uint32, before sample) Process {
 		started := p.GetStarted().AsTime()
 		out.Started, out.UptimeSeconds = &started, max(0, t.taken.Sub(started).Seconds())
 	}
-	if was, ok := before.has(p); ok && t.taken.After(before.taken) {
+	if was, ok := t.since.has(p); ok && t.taken.After(t.since.taken) {
 		used := p.GetCpu().AsDuration() - was.GetCpu().AsDuration()
-		cores := max(0, used.Seconds()/t.taken.Sub(before.taken).Seconds())
+		cores := max(0, used.Seconds()/t.taken.Sub(t.since.taken).Seconds())
 		out.Cores = &cores
 	}
 	return out
 }
 
 // list returns the table's entries of processes, the oldest first.
-func (t tree) list(pids []uint32, before sample) []Process {
+func (t tree) list(pids []uint32) []Process {
 	all := make([]Process, 0, len(pids))
 	for _, pid := range pids {
-		all = append(all, t.process(pid, before))
+		all = append(all, t.process(pid))
 	}
 	slices.SortStableFunc(all, func(a, b Process) int {
 		return cmp.Or(compareTimes(a.Started, b.Started), cmp.Compare(a.PID, b.PID))
