@@ -72,7 +72,7 @@ func (a *app) addHelp(root *cobra.Command) {
 		}
 		// If stdout is closed, there is no place to report the error.
 		_ = a.paged(func(out io.Writer) *ui.Page { return ui.NewPage(out, false) }, func(p *ui.Page) error {
-			_, err := io.WriteString(p, strings.TrimSpace(about)+"\n\n"+usage(cmd))
+			_, err := io.WriteString(p, prose(strings.TrimSpace(about))+"\n\n"+usage(cmd))
 			return err
 		})
 	})
