@@ -6,6 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spf13/pflag"
+
 	"github.com/swdt-dev/swdt/internal/format/commandline"
 )
 
@@ -49,5 +51,25 @@ func TestFlag(t *testing.T) {
 		if got := commandline.Flag(line, "hostname-override"); got != want {
 			t.Errorf("%s: %q, want %q", line, got, want)
 		}
+	}
+}
+
+// Switch agrees with the library that Kubernetes' programs use, for each line that they start with.
+func TestSwitchIsThatOfPflag(t *testing.T) {
+	for _, args := range []string{"", "--dsr", "--dsr --v=2", "--dsr --v 2", "--dsr=true", "--dsr=True", "--dsr=1", "--dsr=t", "--dsr=false",
+		"--dsr=0", "--dsr --dsr=false", "--dsr=false --dsr", "--dsr false", "--dsr-other", "dsr", `"--dsr=true"`} {
+		flags := pflag.NewFlagSet("kube-proxy", pflag.ContinueOnError)
+		want := flags.Bool("dsr", false, "")
+		flags.Int("v", 0, "")
+		flags.Bool("dsr-other", false, "")
+		if err := flags.Parse(commandline.Split("kube-proxy.exe " + args)[1:]); err != nil {
+			t.Fatal(err)
+		}
+		if got := commandline.Switch("kube-proxy.exe "+args, "dsr"); got != *want {
+			t.Errorf("%s: %t, want %t", args, got, *want)
+		}
+	}
+	if commandline.Switch("kube-proxy.exe --dsr=yes", "dsr") {
+		t.Error("kube-proxy does not start with --dsr=yes")
 	}
 }

@@ -90,16 +90,14 @@ func (p proxy) known(commandLine string) error {
 
 func fromCommandLine(line string) kubeproxy.Settings {
 	s := kubeproxy.Settings{Network: commandline.Flag(line, "network-name"), SourceVIP: commandline.Flag(line, "source-vip"),
-		DSR: isOn(commandline.Flag(line, "enable-dsr")), RootEndpoint: commandline.Flag(line, "root-hnsendpoint-name"),
-		ForwardHealthCheckVIP: isOn(commandline.Flag(line, "forward-healthcheck-vip"))}
+		DSR: commandline.Switch(line, "enable-dsr"), RootEndpoint: commandline.Flag(line, "root-hnsendpoint-name"),
+		ForwardHealthCheckVIP: commandline.Switch(line, "forward-healthcheck-vip")}
 	if override := commandline.Flag(line, "hostname-override"); override != "" {
 		s.Node = node.ObjectNameOf(override)
 	}
 	s.HealthzPort = portOf(commandline.Flag(line, "healthz-bind-address"))
 	return s
 }
-
-func isOn(value string) bool { return strings.EqualFold(value, "true") }
 
 // portOf returns the port of HOST:PORT, or that of kube-proxy's default address.
 func portOf(address string) uint16 {
