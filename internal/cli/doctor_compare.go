@@ -95,8 +95,11 @@ func failOnLikelihoods() []string {
 
 // isFactsFile reports whether an argument names a file with facts: no node has such a name.
 func isFactsFile(arg string) bool {
-	return strings.HasSuffix(arg, ".json") || strings.HasSuffix(arg, ".tar.gz") || strings.HasSuffix(arg, ".tgz")
+	return strings.HasSuffix(arg, ".json") || isBundle(arg) || strings.ContainsAny(arg, `/\`)
 }
+
+// isBundle reports whether a file has the name of a bundle of `swdt diag`.
+func isBundle(file string) bool { return strings.HasSuffix(file, ".tar.gz") || strings.HasSuffix(file, ".tgz") }
 
 // asks reports whether nodes are asked, besides those of files.
 func (o *doctorCompareOptions) asks(a *app) bool {
@@ -191,7 +194,7 @@ func apart(sources []comparison.Source) []comparison.Source {
 
 // factsOf returns the facts of the nodes in a file.
 func factsOf(file string) (all []comparison.Source, err error) {
-	if strings.HasSuffix(file, ".json") {
+	if !isBundle(file) {
 		facts, err := doctor.ReadFacts(file)
 		for _, f := range facts {
 			all = append(all, comparison.Source{Facts: f, From: file})
