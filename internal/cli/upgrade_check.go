@@ -215,7 +215,7 @@ func (a *app) readNodes(ctx context.Context, r *upgradecheck.Reader, o *upgradeC
 		if a.global.via.text != "" {
 			name = cmp.Or(name, n.Name)
 		}
-		return nodesettings.Read(ctx, n, name, o.table)
+		return nodesettings.Read(ctx, n, nodesettings.Options{Name: name, Windows: o.windows != ""}, o.table)
 	})
 	o.names = map[string]string{}
 	for _, result := range results {
