@@ -16,6 +16,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster/upgradelive"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/inspect/diag"
 	"github.com/swdt-dev/swdt/internal/join/nodesettings"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -28,6 +29,7 @@ type upgradeCheckOptions struct {
 	containerd string
 	windows    string
 	files      []string
+	bundles    []string
 	failOn     string
 	fix, yes   bool
 
@@ -51,6 +53,8 @@ of each Windows kubelet, with one request for each node. With node files or
 --via kubernetes, it reads the nodes too: command lines of services, the scripts
 that start them, configuration files. With -f it reads manifests, scripts and
 configuration files of folders, and no cluster unless --kubeconfig names one.
+With --bundle it reads the nodes in archives of "swdt diag" instead, and lists the
+sources that an archive lacks.
 
 With --fix it removes the settings of nodes with which a program of the new
 version would end: gates, flags and fields in the files and command lines that it
@@ -63,6 +67,7 @@ a finding is as severe as --fail-on or worse.`,
 		Example: examples(
 			"upgrade check --kubeconfig admin.conf --kubernetes 1.38", "a cluster",
 			"upgrade check -f ./manifests --kubernetes 1.38", "files, as in CI",
+			"upgrade check --bundle win.tar.gz --kubernetes 1.38", "nodes as they were",
 			"upgrade check --via kubernetes -l kubernetes.io/os=windows --kubernetes 1.38", "with the nodes' files",
 			"upgrade check -c swdt.yaml --containerd 2.4 --windows ltsc2025", "",
 			"upgrade check -c swdt.yaml --kubernetes 1.38 --fix", "remove what would break from the nodes",
@@ -76,11 +81,13 @@ a finding is as severe as --fail-on or worse.`,
 	flags.StringVar(&o.containerd, "containerd", "", "`version` of containerd to upgrade to, such as 2.4")
 	flags.StringVar(&o.windows, "windows", "", "`release` of Windows Server to upgrade to: ltsc2019, ltsc2022 or ltsc2025")
 	flags.StringSliceVarP(&o.files, "filename", "f", nil, "`file or folder` to read, several times for several; - for stdin")
+	flags.StringSliceVar(&o.bundles, "bundle", nil, "`archive` of swdt diag whose nodes are read, several times for several")
 	flags.StringVar(&o.failOn, "fail-on", string(finding.Error),
 		"end with 5 for a finding this severe: error, warning, info or never")
 	flags.BoolVar(&o.fix, "fix", false, "remove the settings of nodes with which a new program would end, after a question")
 	addYesFlag(cmd, &o.yes)
 	must(cmd.MarkFlagFilename("filename"))
+	must(cmd.MarkFlagFilename("bundle", "tar.gz"))
 	must(cmd.RegisterFlagCompletionFunc("windows", cobra.FixedCompletions(upgradecheck.WindowsReleases(),
 		cobra.ShellCompDirectiveNoFileComp)))
 	must(cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(failOns(), cobra.ShellCompDirectiveNoFileComp)))
@@ -103,6 +110,9 @@ func (o *upgradeCheckOptions) complete(a *app) (err error) {
 		return usagef("--dry-run goes with --fix: without it, nothing is changed")
 	case o.yes && !o.fix:
 		return usagef("--yes goes with --fix: without it, nothing is changed")
+	}
+	if o.fix && len(o.bundles) > 0 {
+		return usagef("--fix changes nodes, and --bundle reads them as they were: leave one of them out")
 	}
 	if o.fix && !a.namesNodeFiles() && a.global.via.text == "" {
 		return usagef("--fix changes nodes: name them with -c or --via kubernetes")
@@ -132,6 +142,11 @@ func (a *app) runUpgradeCheck(ctx context.Context, o *upgradeCheckOptions) error
 	}
 	if len(reader.NodeFiles) > 0 {
 		return usagef("-f reads manifests, and %s is a file of swdt: a node file is -c", reader.NodeFiles[0])
+	}
+	for _, file := range o.bundles {
+		if err := a.readBundle(ctx, reader, file, o); err != nil {
+			return err
+		}
 	}
 	c, err := o.chooseCluster(a)
 	if err != nil {
@@ -167,7 +182,7 @@ func (o *upgradeCheckOptions) chooseCluster(a *app) (*cluster.Cluster, error) {
 	switch {
 	case o.cluster.named():
 		return o.cluster.open()
-	case len(o.files) > 0:
+	case len(o.files) > 0, len(o.bundles) > 0:
 		return nil, nil
 	case a.global.via.text != "":
 		return a.viaCluster()
@@ -175,6 +190,15 @@ func (o *upgradeCheckOptions) chooseCluster(a *app) (*cluster.Cluster, error) {
 		return nil, nil
 	}
 	return o.cluster.open()
+}
+
+// readBundle reads the nodes of an archive of swdt diag.
+func (a *app) readBundle(ctx context.Context, r *upgradecheck.Reader, file string, o *upgradeCheckOptions) error {
+	bundle, err := diag.Open(file)
+	if err != nil {
+		return usagef("--bundle: %v", err)
+	}
+	return bundle.Settings(ctx, r, o.windows != "", o.table)
 }
 
 // readSettings reads the settings of a cluster.

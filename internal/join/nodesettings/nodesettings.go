@@ -33,7 +33,7 @@ const (
 	servicesKey    = `HKLM\SYSTEM\CurrentControlSet\Services\`
 )
 
-// most bounds the requests for one node. A node with all of them has a script for kubelet and one for kube-proxy, a
+// most bounds the requests for one node, unless they cost nothing. A node with all of them has a script for kubelet and one for kube-proxy, a
 // configuration file of each program, kubeadm-flags.env and one drop-in.
 const most = 10
 
@@ -42,6 +42,8 @@ type Options struct {
 	Name string // of the node in the cluster; "": that of the machine, as kubelet chooses it
 	// Windows also reads what only an upgrade of Windows changes: the CNI configuration, and overrides of Windows' features.
 	Windows bool
+	// Stored reports that the source has all answers, so that their number is not bounded.
+	Stored bool
 }
 
 // Read returns the settings of a node. It fails only if the node does not list its services; a file that it cannot read is recorded in the facts.
@@ -72,7 +74,7 @@ type Source interface {
 
 // From returns the texts that a source has. other is the node's name if the options have none, and the machine's is unknown.
 func From(ctx context.Context, from Source, o Options, other string) (Texts, error) {
-	l := &looking{from: from, windows: o.Windows, texts: Texts{Node: upgradecheck.Node{Result: upgradecheck.NodeRead, Read: []string{}},
+	l := &looking{from: from, options: o, texts: Texts{Node: upgradecheck.Node{Result: upgradecheck.NodeRead, Read: []string{}},
 		Services: map[kubesettings.Program]*agentv1.ComponentState{}}}
 	reply, err := from.Components(ctx)
 	if err != nil {
@@ -97,7 +99,7 @@ func From(ctx context.Context, from Source, o Options, other string) (Texts, err
 			l.containerd(ctx, c)
 		}
 	}
-	if l.windows {
+	if l.options.Windows {
 		l.overrides(ctx)
 	}
 	return l.texts, nil
@@ -109,7 +111,7 @@ type looking struct {
 	texts Texts
 	asked int // requests so far
 
-	windows bool
+	options Options
 }
 
 // unreadable records that a place could not be read.
@@ -120,7 +122,7 @@ func (l *looking) unreadable(file, field string, err error) {
 
 // file reads a file and records it as a text. ok is false if it does not exist, or cannot be read, which is recorded.
 func (l *looking) file(ctx context.Context, p kubesettings.Program, kind Kind, path string) (content []byte, ok bool) {
-	if l.asked >= most {
+	if l.isFull() {
 		l.unreadable(path, "", &tooManyError{})
 		return nil, false
 	}
@@ -137,6 +139,9 @@ func (l *looking) file(ctx context.Context, p kubesettings.Program, kind Kind, p
 	l.texts.All = append(l.texts.All, Text{Program: p, Kind: kind, Path: path, Content: content})
 	return content, true
 }
+
+// isFull reports whether the node has been asked often enough.
+func (l *looking) isFull() bool { return l.asked >= most && !l.options.Stored }
 
 // tooManyError reports a file that was not read, since the node has so many.
 type tooManyError struct{}
@@ -257,7 +262,7 @@ func (l *looking) containerd(ctx context.Context, c *agentv1.ComponentState) {
 	line := c.GetProgram().GetCommandLine()
 	path := commandline.OnDrive(cmp.Or(commandline.Flag(line, "config"), commandline.Flag(line, "c"), containerdFile))
 	content, _ := l.file(ctx, "", Containerd, path)
-	if l.windows {
+	if l.options.Windows {
 		l.network(ctx, cniFolder(content))
 	}
 }

@@ -40,7 +40,7 @@ func cniFolder(config []byte) string {
 // network reads the network configuration that containerd uses: the first by name (ConfFiles in pkg/cni of go-cni, and
 // libcni/api.go of containernetworking/cni v1.3.0).
 func (l *looking) network(ctx context.Context, folder string) {
-	if l.asked >= most {
+	if l.isFull() {
 		l.unreadable(folder, "", &tooManyError{})
 		return
 	}
@@ -65,7 +65,7 @@ func (l *looking) network(ctx context.Context, folder string) {
 // overrides reads the overrides of Windows' features by policy, and keeps those that an installer of nodes is known to
 // set for some builds of Windows alone.
 func (l *looking) overrides(ctx context.Context) {
-	if l.asked >= most {
+	if l.isFull() {
 		l.unreadable("", switches.Policy, &tooManyError{})
 		return
 	}
