@@ -84,8 +84,8 @@ func TestABundleHasTheFindingsOfItsNodes(t *testing.T) {
 	for _, u := range report.Unread {
 		unread = append(unread, u.Place.String()+": "+u.Why)
 	}
-	want := []string{`node win-node, D:\own\proxy.yaml: the bundle does not have it: the node has no such file, or swdt diag does not collect it`,
-		"ConfigMaps and DaemonSets of the cluster: a bundle does not have them; `swdt upgrade check --kubeconfig` reads them"}
+	want := []string{`node win-node, D:\own\proxy.yaml: the bundle does not have it: the node has no such file, or no collector reads it`,
+		"ConfigMaps and DaemonSets of the cluster: a bundle does not have them; `swdt upgrade check` with a kubeconfig reads them"}
 	if diff := cmp.Diff(want, unread); diff != "" {
 		t.Errorf("unread, -want +got:\n%s", diff)
 	}

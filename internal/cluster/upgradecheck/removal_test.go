@@ -26,7 +26,7 @@ func TestRemovals(t *testing.T) {
 	r.CommandLine(kubesettings.KubeProxy, `C:\k\kube-proxy.exe --feature-gates=WinDSR=true,WinOverlay=false`, service)
 	r.CommandLine(kubesettings.Kubelet, `C:\k\kubelet.exe --pod-infra-container-image=pause --v=2`, upgradecheck.Place{Node: "win-1", Field: "service kubelet"})
 	r.Config(kubesettings.Kubelet, []byte("featureGates: {WinDSR: true}\n"), upgradecheck.Effective, upgradecheck.Place{Node: "win-1", Field: "configz"})
-	daemonSet := []byte("kind: DaemonSet\nmetadata: {name: kube-proxy}\nspec: {template: {spec: {nodeSelector: {kubernetes.io/os: windows}, "+
+	daemonSet := []byte("kind: DaemonSet\nmetadata: {name: kube-proxy}\nspec: {template: {spec: {nodeSelector: {kubernetes.io/os: windows}, " +
 		"containers: [{name: a, image: a, command: [kube-proxy.exe, '--feature-gates=WinDSR=true']}]}}}\n")
 	r.Documents(daemonSet, upgradecheck.Place{})
 	r.Documents(daemonSet, upgradecheck.Place{File: "a.yaml"})

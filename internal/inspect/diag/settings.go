@@ -49,7 +49,7 @@ func (b *Bundle) Settings(ctx context.Context, r *upgradecheck.Reader, windows b
 type noObjectsError struct{}
 
 func (noObjectsError) Error() string {
-	return "a bundle does not have them; `swdt upgrade check --kubeconfig` reads them"
+	return "a bundle does not have them; `swdt upgrade check` with a kubeconfig reads them"
 }
 
 // The collectors whose results have settings.
@@ -127,7 +127,7 @@ func (r NodeRecord) collector(name string) CollectorRecord {
 			return c
 		}
 	}
-	return CollectorRecord{Error: "swdt diag did not collect it"}
+	return CollectorRecord{Error: "its collector did not run"}
 }
 
 // facts returns the settings of the node.
@@ -222,7 +222,7 @@ func (n *storedNode) File(_ context.Context, at string) ([]byte, error) {
 	case n.collector(ofConfiguration).Result != Done:
 		return nil, n.lacks(ofConfiguration)
 	}
-	return nil, &LackError{Why: "the node has no such file, or swdt diag does not collect it"}
+	return nil, &LackError{Why: "the node has no such file, or no collector reads it"}
 }
 
 // Folder implements nodesettings.Source.

@@ -113,7 +113,7 @@ func (f *Fix) plan(ctx context.Context, p *planned) error {
 	p.before, p.after = leaves(live), leaves(changed)
 	for i, l := range p.after {
 		if before := p.before[i].value; !same(before, l.value) {
-			p.Fields = append(p.Fields, Field{Name: l.name, Before: before, After: l.value})
+			p.Fields = append(p.Fields, Field{Name: l.name, Before: linesOf(before), After: linesOf(l.value)})
 			p.Owners = append(p.Owners, owners(live, l)...)
 		}
 	}
@@ -249,7 +249,8 @@ func (p *planned) fail(err error) {
 		return
 	}
 	if len(conflict.Conflicts) > 0 {
-		p.Result = Conflict
+		conflict.Fields = nil // Fields of the change has them
+		p.Result, p.Message = Conflict, err.Error()
 		return
 	}
 	p.err = &ChangedError{Object: p.Object} // not about fields, but about the version that the change was made of

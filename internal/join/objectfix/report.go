@@ -7,8 +7,65 @@ import (
 
 	"github.com/pmezard/go-difflib/difflib"
 
+	"github.com/swdt-dev/swdt/internal/cluster/upgradecheck"
+	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/push"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
+
+// Report is the result of `swdt upgrade check --fix`.
+type Report struct {
+	// Check has the findings before the change.
+	Check upgradecheck.Report `json:"check"`
+	// Objects has the changes of objects of the cluster.
+	Objects []Change `json:"objects"`
+	// Fixed has the changes of nodes.
+	Fixed push.Report `json:"fixed"`
+	// Left are the findings that no change settles.
+	Left []upgradecheck.Finding `json:"left"`
+}
+
+// Complete adds the changes of the nodes.
+func (r *Report) Complete(results []fleet.Result[push.NodeResult]) {
+	r.Fixed = push.NewReport(results)
+	if r.Left == nil {
+		r.Left = []upgradecheck.Finding{}
+	}
+	if r.Objects == nil {
+		r.Objects = []Change{}
+	}
+}
+
+// LeftHas reports whether a finding of severity s or worse is left.
+func (r *Report) LeftHas(s finding.Severity) bool {
+	var all []finding.Finding
+	for _, f := range r.Left {
+		all = append(all, f.Finding)
+	}
+	return finding.Has(all, s)
+}
+
+// WriteText writes the changes, and what is left. The text of the check is written before the question.
+func (r *Report) WriteText(p *ui.Page) error {
+	if err := WriteText(p, r.Objects); err != nil {
+		return err
+	}
+	if len(r.Fixed.Nodes) > 0 || len(r.Objects) == 0 {
+		if err := r.Fixed.WriteText(p); err != nil {
+			return err
+		}
+	}
+	for _, f := range r.Left {
+		if f.Severity == finding.Info {
+			continue
+		}
+		if _, err := fmt.Fprintf(p, "left: %s: %s; %s\n", f.Places[0], f.What, f.Remedy); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // The results of a change.
 const (
@@ -35,11 +92,11 @@ type Change struct {
 	err error
 }
 
-// Field is a changed field of an object: a text, or a list of texts.
+// Field is a changed field of an object: the lines of a text, or the items of a list.
 type Field struct {
-	Name   string `json:"name"`
-	Before any    `json:"before"`
-	After  any    `json:"after"`
+	Name   string   `json:"name"`
+	Before []string `json:"before"`
+	After  []string `json:"after"`
 }
 
 // Owner is a manager of a field.
@@ -100,7 +157,7 @@ func (c Change) lines() (lines []string) {
 
 // difference returns the lines that change, with - and + before them and two lines around them.
 func (f Field) difference() (lines []string) {
-	changed := difflib.UnifiedDiff{A: linesOf(f.Before), B: linesOf(f.After), Context: 2}
+	changed := difflib.UnifiedDiff{A: ended(f.Before), B: ended(f.After), Context: 2}
 	text, err := difflib.GetUnifiedDiffString(changed)
 	if err != nil { // it writes into memory, so it does not fail
 		return []string{err.Error()}
@@ -111,17 +168,25 @@ func (f Field) difference() (lines []string) {
 	return lines
 }
 
-// linesOf returns the lines of a text, or the items of a list.
-func linesOf(value any) (lines []string) {
-	items, ok := value.([]any)
-	if !ok {
-		items = nil
-		for line := range strings.Lines(fmt.Sprint(value)) {
-			items = append(items, strings.TrimRight(line, "\n"))
-		}
+// ended returns lines with line ends.
+func ended(lines []string) (all []string) {
+	for _, line := range lines {
+		all = append(all, strings.TrimSuffix(line, "\r")+"\n")
 	}
-	for _, item := range items {
-		lines = append(lines, fmt.Sprint(item)+"\n")
+	return all
+}
+
+// linesOf returns the lines of a text, or the items of a list.
+func linesOf(value any) []string {
+	lines := []string{}
+	if items, ok := value.([]any); ok {
+		for _, item := range items {
+			lines = append(lines, fmt.Sprint(item))
+		}
+		return lines
+	}
+	for line := range strings.Lines(fmt.Sprint(value)) {
+		lines = append(lines, strings.TrimSuffix(line, "\n"))
 	}
 	return lines
 }
