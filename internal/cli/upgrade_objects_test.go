@@ -35,7 +35,7 @@ spec:
       - {name: kube-proxy, image: "sigwindowstools/kube-proxy:v1.36.3-calico-hostprocess", args: ["$env:CONTAINER_SANDBOX_MOUNT_POINT/kube-proxy/start.ps1"]}
 `
 
-// --fix shows what changes in objects, needs an answer, and changes them. What the script in an image sets is left. That fields
+// --fix shows what changes in objects, needs an answer, and changes them. A gate that the script in an image sets is left. That fields
 // of other managers stay is tested with a real API server, in package objectfix.
 func TestFixOfObjects(t *testing.T) {
 	control, err := cluster_simulated.Start(cluster_simulated.Options{Version: "v1.36.3", NoPodNetwork: true})

@@ -39,8 +39,8 @@ func Removals(findings []Finding) (removals []Removal, left []Finding) {
 	return removals, left
 }
 
-// removable reports whether the finding's setting at a place can be removed there. What is a note about an object may be for
-// Linux nodes.
+// removable reports whether the finding's setting at a place can be removed there. A note about an object may be
+// for Linux nodes.
 func (f Finding) removable(p Place) bool {
 	rules := []string{ruleGateUnknown, ruleGateLocked, RuleFlagUnknown, ruleFieldWindows}
 	onNode := p.Node != "" && p.Object == ""

@@ -24,8 +24,8 @@ import (
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
-// Settings adds the settings of the bundle's nodes to r, as nodesettings.Read has those of live nodes, and their pods. What
-// the bundle lacks is recorded in r as unread. windows also reads what only an upgrade of Windows changes.
+// Settings adds the settings of the bundle's nodes to r, as nodesettings.Read has those of live nodes, and their pods. It
+// records in r as unread each source that the bundle lacks. windows also reads what only an upgrade of Windows changes.
 func (b *Bundle) Settings(ctx context.Context, r *upgradecheck.Reader, windows bool, table *kubesettings.Table) error {
 	nodes, err := b.stored()
 	if err != nil {

@@ -159,7 +159,7 @@ func TestTheScriptOfImageBuilder(t *testing.T) {
 	}
 }
 
-// What only another release of Windows changes: the CNI configuration that containerd uses, which is the first by name, and an
+// The sources that only another release of Windows changes: the CNI configuration that containerd uses, which is the first by name, and an
 // override that AKS sets on Server 2022 alone (parts/windows/windowscsehelper.ps1 of Azure/AgentBaker; see package switches).
 func TestSettingsOfWindows(t *testing.T) {
 	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
