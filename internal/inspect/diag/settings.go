@@ -163,6 +163,9 @@ func (n *storedNode) name() string {
 // pods reads the pods of the node, which have the arguments of a kube-proxy that is no service.
 func (n *storedNode) pods(r *upgradecheck.Reader) {
 	for _, pod := range n.podsOn {
+		if pod == nil {
+			continue
+		}
 		text, err := yaml.Marshal(map[string]any{"kind": "Pod", "spec": pod.Spec,
 			"metadata": map[string]any{"name": pod.Name, "namespace": pod.Namespace}})
 		if err != nil {
