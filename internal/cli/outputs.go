@@ -24,6 +24,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/stats/report"
 	"github.com/swdt-dev/swdt/internal/inspect/stats/soak"
 	"github.com/swdt-dev/swdt/internal/join/bake"
+	"github.com/swdt-dev/swdt/internal/join/objectfix"
 	"github.com/swdt-dev/swdt/internal/join/podnetwork"
 	"github.com/swdt-dev/swdt/internal/join/preflight"
 	"github.com/swdt-dev/swdt/internal/join/settingchange"
@@ -85,7 +86,7 @@ func outputs() map[string]output {
 		"reset":        steps,
 		"upgrade node": steps,
 		"upgrade check": {document: upgradecheck.Report{}, wide: true,
-			modes: []mode{{flags: "--fix", document: settingchange.FixReport{}}}},
+			modes: []mode{{flags: "--fix", document: objectfix.Report{}}}},
 		"lint": {document: lint.Report{}, wide: true, formats: lintFormats()},
 		"push": {document: push.Report{},
 			modes: []mode{{flags: "--watch", document: push.NodeResult{}, records: true}}},

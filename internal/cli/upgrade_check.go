@@ -16,6 +16,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster/upgradelive"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/inspect/diag"
 	"github.com/swdt-dev/swdt/internal/join/nodesettings"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/ui"
@@ -28,8 +29,10 @@ type upgradeCheckOptions struct {
 	containerd string
 	windows    string
 	files      []string
+	bundles    []string
 	failOn     string
 	fix, yes   bool
+	force      bool
 
 	table  *kubesettings.Table
 	target upgradecheck.Target
@@ -51,21 +54,27 @@ of each Windows kubelet, with one request for each node. With node files or
 --via kubernetes, it reads the nodes too: command lines of services, the scripts
 that start them, configuration files. With -f it reads manifests, scripts and
 configuration files of folders, and no cluster unless --kubeconfig names one.
+With --bundle it reads the nodes in archives of "swdt diag" instead, and lists the
+sources that an archive lacks.
 
-With --fix it removes the settings of nodes with which a program of the new
-version would end: gates, flags and fields in the files and command lines that it
-has read. It lists the changes and asks first. Each is a transaction like that of
-"swdt kubelet config unset", with the health check and the undo of a push. Objects
-of the cluster stay as they are.
+With --fix it removes the settings with which a program of the new version would
+end: gates, flags and fields. It shows the changes and asks first. Each node is a
+transaction like that of "swdt kubelet config unset", with the health check and
+the undo of a push. An object of the cluster (a ConfigMap, a DaemonSet) gets a
+server-side apply of the changed fields, which the API server has tried before;
+fields that other managers own are named, and taken with --force alone. The script
+in an image stays as it is.
 
 The tables of Kubernetes 1.33 to 1.38 are a part of swdt. The exit code is 5 if
 a finding is as severe as --fail-on or worse.`,
 		Example: examples(
 			"upgrade check --kubeconfig admin.conf --kubernetes 1.38", "a cluster",
 			"upgrade check -f ./manifests --kubernetes 1.38", "files, as in CI",
+			"upgrade check --bundle win.tar.gz --kubernetes 1.38", "nodes as they were",
 			"upgrade check --via kubernetes -l kubernetes.io/os=windows --kubernetes 1.38", "with the nodes' files",
 			"upgrade check -c swdt.yaml --containerd 2.4 --windows ltsc2025", "",
 			"upgrade check -c swdt.yaml --kubernetes 1.38 --fix", "remove what would break from the nodes",
+			"upgrade check --kubeconfig admin.conf --kubernetes 1.38 --fix --dry-run", "show what would change in objects",
 		),
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runUpgradeCheck(cmd.Context(), o) },
@@ -76,11 +85,14 @@ a finding is as severe as --fail-on or worse.`,
 	flags.StringVar(&o.containerd, "containerd", "", "`version` of containerd to upgrade to, such as 2.4")
 	flags.StringVar(&o.windows, "windows", "", "`release` of Windows Server to upgrade to: ltsc2019, ltsc2022 or ltsc2025")
 	flags.StringSliceVarP(&o.files, "filename", "f", nil, "`file or folder` to read, several times for several; - for stdin")
+	flags.StringSliceVar(&o.bundles, "bundle", nil, "`archive` of swdt diag whose nodes are read, several times for several")
 	flags.StringVar(&o.failOn, "fail-on", string(finding.Error),
 		"end with 5 for a finding this severe: error, warning, info or never")
-	flags.BoolVar(&o.fix, "fix", false, "remove the settings of nodes with which a new program would end, after a question")
+	flags.BoolVar(&o.fix, "fix", false, "remove the settings with which a new program would end, after a question")
+	flags.BoolVar(&o.force, "force", false, "take fields even if other managers own them")
 	addYesFlag(cmd, &o.yes)
 	must(cmd.MarkFlagFilename("filename"))
+	must(cmd.MarkFlagFilename("bundle", "tar.gz"))
 	must(cmd.RegisterFlagCompletionFunc("windows", cobra.FixedCompletions(upgradecheck.WindowsReleases(),
 		cobra.ShellCompDirectiveNoFileComp)))
 	must(cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(failOns(), cobra.ShellCompDirectiveNoFileComp)))
@@ -101,11 +113,17 @@ func (o *upgradeCheckOptions) complete(a *app) (err error) {
 	switch {
 	case a.global.dryRun && !o.fix:
 		return usagef("--dry-run goes with --fix: without it, nothing is changed")
+	case o.force && !o.fix:
+		return usagef("--force goes with --fix: without it, nothing is changed")
 	case o.yes && !o.fix:
 		return usagef("--yes goes with --fix: without it, nothing is changed")
 	}
-	if o.fix && !a.namesNodeFiles() && a.global.via.text == "" {
-		return usagef("--fix changes nodes: name them with -c or --via kubernetes")
+	if o.fix && len(o.bundles) > 0 {
+		return usagef("--fix changes nodes, and --bundle reads them as they were: leave one of them out")
+	}
+	if o.fix && len(o.files) > 0 && !o.cluster.named() && !a.namesNodeFiles() && a.global.via.text == "" {
+		return usagef("--fix changes nodes and objects of a cluster, and -f reads files: name nodes with -c or --via kubernetes, or a " +
+			"cluster with --kubeconfig")
 	}
 	if o.table, err = kubesettings.Load(); err != nil {
 		return err
@@ -122,7 +140,7 @@ func (a *app) runUpgradeCheck(ctx context.Context, o *upgradeCheckOptions) error
 	}
 	if o.fix {
 		prompt := a.prompter(a.newStory())
-		if err := canConfirm(prompt, o.yes || a.global.dryRun, "Remove settings from the nodes?"); err != nil {
+		if err := canConfirm(prompt, o.yes || a.global.dryRun, "Remove settings from nodes and objects?"); err != nil {
 			return err
 		}
 	}
@@ -132,6 +150,11 @@ func (a *app) runUpgradeCheck(ctx context.Context, o *upgradeCheckOptions) error
 	}
 	if len(reader.NodeFiles) > 0 {
 		return usagef("-f reads manifests, and %s is a file of swdt: a node file is -c", reader.NodeFiles[0])
+	}
+	for _, file := range o.bundles {
+		if err := a.readBundle(ctx, reader, file, o); err != nil {
+			return err
+		}
 	}
 	c, err := o.chooseCluster(a)
 	if err != nil {
@@ -151,7 +174,7 @@ func (a *app) runUpgradeCheck(ctx context.Context, o *upgradeCheckOptions) error
 		report.Findings[i].Remedy = a.remedies("", report.Findings[i].Remedy)
 	}
 	if o.fix {
-		return a.fixNodes(ctx, o, report, failed)
+		return a.fix(ctx, o, c, report, failed)
 	}
 	if err := a.print(report, report.WriteText); err != nil {
 		return err
@@ -167,7 +190,7 @@ func (o *upgradeCheckOptions) chooseCluster(a *app) (*cluster.Cluster, error) {
 	switch {
 	case o.cluster.named():
 		return o.cluster.open()
-	case len(o.files) > 0:
+	case len(o.files) > 0, len(o.bundles) > 0:
 		return nil, nil
 	case a.global.via.text != "":
 		return a.viaCluster()
@@ -175,6 +198,15 @@ func (o *upgradeCheckOptions) chooseCluster(a *app) (*cluster.Cluster, error) {
 		return nil, nil
 	}
 	return o.cluster.open()
+}
+
+// readBundle reads the nodes of an archive of swdt diag.
+func (a *app) readBundle(ctx context.Context, r *upgradecheck.Reader, file string, o *upgradeCheckOptions) error {
+	bundle, err := diag.Open(file)
+	if err != nil {
+		return usagef("--bundle: %v", err)
+	}
+	return bundle.Settings(ctx, r, o.windows != "", o.table)
 }
 
 // readSettings reads the settings of a cluster.
@@ -215,7 +247,7 @@ func (a *app) readNodes(ctx context.Context, r *upgradecheck.Reader, o *upgradeC
 		if a.global.via.text != "" {
 			name = cmp.Or(name, n.Name)
 		}
-		return nodesettings.Read(ctx, n, name, o.table)
+		return nodesettings.Read(ctx, n, nodesettings.Options{Name: name, Windows: o.windows != ""}, o.table)
 	})
 	o.names = map[string]string{}
 	for _, result := range results {

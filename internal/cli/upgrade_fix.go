@@ -2,15 +2,19 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/maruel/natural"
+
+	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/cluster/kubesettings"
 	"github.com/swdt-dev/swdt/internal/cluster/upgradecheck"
 	"github.com/swdt-dev/swdt/internal/config"
 	"github.com/swdt-dev/swdt/internal/fleet"
+	"github.com/swdt-dev/swdt/internal/join/objectfix"
 	"github.com/swdt-dev/swdt/internal/join/settingchange"
 	"github.com/swdt-dev/swdt/internal/node"
 	"github.com/swdt-dev/swdt/internal/plan"
@@ -19,10 +23,10 @@ import (
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
-// fixNodes removes the settings of a report's findings from the nodes, after a question. failed are the nodes that could
-// not be read.
-func (a *app) fixNodes(ctx context.Context, o *upgradeCheckOptions, report upgradecheck.Report, failed error) error {
-	fixed := settingchange.FixReport{Check: report}
+// fix removes the settings of a report's findings from the objects of the cluster and from the nodes, after a question about
+// each of both. c is nil if no cluster was read, and failed are the nodes that could not be read.
+func (a *app) fix(ctx context.Context, o *upgradeCheckOptions, c *cluster.Cluster, report upgradecheck.Report, failed error) error {
+	fixed := objectfix.Report{Check: report}
 	var removals []upgradecheck.Removal
 	removals, fixed.Left = upgradecheck.Removals(report.Findings)
 	if a.inText() {
@@ -30,7 +34,15 @@ func (a *app) fixNodes(ctx context.Context, o *upgradeCheckOptions, report upgra
 			return err
 		}
 	}
-	results, stopped := a.removeSettings(ctx, o, removals)
+	ofObject := func(r upgradecheck.Removal) bool { return r.Object != "" }
+	var stopped error
+	if c != nil {
+		fixed.Objects, stopped = a.fixObjects(ctx, o, c, slices.DeleteFunc(slices.Clone(removals), func(r upgradecheck.Removal) bool { return !ofObject(r) }))
+	}
+	var results []fleet.Result[push.NodeResult]
+	if stopped == nil {
+		results, stopped = a.removeSettings(ctx, o, slices.DeleteFunc(removals, ofObject))
+	}
 	fixed.Complete(results)
 	if err := a.print(fixed, fixed.WriteText); err != nil {
 		return err
@@ -38,13 +50,43 @@ func (a *app) fixNodes(ctx context.Context, o *upgradeCheckOptions, report upgra
 	if stopped != nil {
 		return stopped
 	}
-	if failed == nil {
+	if failed = errors.Join(failed, objectfix.Failure(fixed.Objects)); failed == nil {
 		failed = fleet.Failures(results)
 	}
 	if failed == nil && o.failOn != never && fixed.LeftHas(finding.Severity(o.failOn)) {
 		return &exitError{code: exitFinding}
 	}
 	return failed
+}
+
+// fixObjects shows the changes of the objects of a cluster, asks, and makes them. The changes are there also with an error:
+// those of the plan if the answer is no.
+func (a *app) fixObjects(ctx context.Context, o *upgradeCheckOptions, c *cluster.Cluster, removals []upgradecheck.Removal) (
+	[]objectfix.Change, error) {
+	ctx, cancel := a.global.bounded(ctx)
+	defer cancel()
+	take := []string{"upgrade", "check"}
+	for _, flag := range []struct{ name, value string }{{"--kubernetes", o.kubernetes}, {"--containerd", o.containerd}, {"--windows", o.windows}} {
+		if flag.value != "" {
+			take = append(take, flag.name, flag.value)
+		}
+	}
+	take = append(take, "--fix", "--force")
+	fix, err := objectfix.Plan(ctx, c, removals, objectfix.Options{Table: o.table, Force: o.force, Take: take})
+	if err != nil || fix.Ready() == 0 || a.global.dryRun {
+		return fix.Changes(), unreachable(explain(ctx, err))
+	}
+	if !o.yes {
+		page := ui.NewPage(a.streams.Err, false)
+		if err := errors.Join(objectfix.WriteText(page, fix.Changes()), page.Flush()); err != nil {
+			return fix.Changes(), err
+		}
+	}
+	if err := confirm(ctx, a.prompter(a.newStory()), o.yes, fmt.Sprintf("Change %s of the cluster?", several(fix.Ready(), "object"))); err != nil {
+		return fix.Changes(), err
+	}
+	err = fix.Apply(ctx)
+	return fix.Changes(), unreachable(explain(ctx, err))
 }
 
 // removeSettings shows the changes of all nodes, asks, and makes them. A node whose changes cannot be planned is left out,

@@ -2,6 +2,7 @@ package cni
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -33,6 +34,8 @@ type Server struct {
 	// Take has the arguments of the swdt command that takes fields from other managers. Default: that of
 	// the object's pod network.
 	Take []string
+	// As is the field manager. Default: Manager.
+	As string
 
 	cluster *cluster.Cluster
 
@@ -182,7 +185,7 @@ func (s *Server) patch(ctx context.Context, o *unstructured.Unstructured, option
 	if err != nil {
 		return nil, fmt.Errorf("apply %s: %w", RefOf(o), err)
 	}
-	options.FieldManager = Manager
+	options.FieldManager = cmp.Or(s.As, Manager)
 	result, err := client.Patch(ctx, o.GetName(), types.ApplyPatchType, content, options)
 	if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return result, err
@@ -220,15 +223,20 @@ func owned(o *unstructured.Unstructured) *fieldpath.Set {
 		return all
 	}
 	for _, entry := range o.GetManagedFields() {
-		if entry.Manager != Manager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.FieldsV1 == nil {
-			continue
-		}
-		fields := &fieldpath.Set{}
-		if err := fields.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err == nil {
-			all = all.Union(fields)
+		if entry.Manager == Manager && entry.Operation == metav1.ManagedFieldsOperationApply {
+			all = all.Union(FieldsOf(entry))
 		}
 	}
 	return all
+}
+
+// FieldsOf returns the fields that an entry about a manager names; none if the entry cannot be read.
+func FieldsOf(entry metav1.ManagedFieldsEntry) *fieldpath.Set {
+	fields := &fieldpath.Set{}
+	if entry.FieldsV1 == nil || fields.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())) != nil {
+		return &fieldpath.Set{}
+	}
+	return fields
 }
 
 // ConflictError reports fields that another manager owns with other values.

@@ -65,21 +65,61 @@ func (w *walk) container(spec, container *yaml.Node, path []string, linux bool) 
 	}
 	image := documents.Text(container, "image")
 	w.knownImage(image, args, w.at(container, path))
-	begin := slices.IndexFunc(args, func(arg string) bool {
-		return !strings.ContainsAny(arg, " =") && programOf(arg) != ""
-	})
+	w.environment(container, path, linux)
+	program, first := programIn(args, image)
 	switch {
-	case begin >= 0:
-		program := programOf(args[begin])
-		first := len(w.r.Settings)
-		w.r.arguments(program, args[begin+1:], func(i int) Place { return places[begin+1+i] }, linux)
-		if program == kubesettings.KubeProxy && !linux && hasFlag(w.r.Settings[first:], "config") {
+	case program != "":
+		before := len(w.r.Settings)
+		w.r.arguments(program, args[first:], func(i int) Place { return places[first+i] }, linux)
+		if program == kubesettings.KubeProxy && !linux && hasFlag(w.r.Settings[before:], "config") {
 			w.reads(spec)
 		}
 	default:
 		for i, arg := range args {
 			if strings.Contains(strings.ToLower(arg), "kube") {
 				w.r.Script(arg, places[i])
+			}
+		}
+	}
+}
+
+// programIn returns the program that a container's command runs, and the index of its first argument. A command that begins
+// with a flag goes to the program that the image is named after.
+func programIn(args []string, image string) (p kubesettings.Program, first int) {
+	begin := slices.IndexFunc(args, func(arg string) bool {
+		return !strings.ContainsAny(arg, " =") && programOf(arg) != ""
+	})
+	if begin >= 0 {
+		return programOf(args[begin]), begin + 1
+	}
+	if len(args) == 0 || !strings.HasPrefix(args[0], "-") {
+		return "", 0
+	}
+	name, _, _ := strings.Cut(image[strings.LastIndex(image, "/")+1:], "@")
+	name, _, _ = strings.Cut(name, ":")
+	return programOf(name), 0
+}
+
+// environment reads the variables of a container that a script passes to a program: its gates, or its arguments. The
+// variable's name says which.
+func (w *walk) environment(container *yaml.Node, path []string, linux bool) {
+	list := documents.Child(container, "env")
+	if list == nil || list.Kind != yaml.SequenceNode {
+		return
+	}
+	around := documents.Text(container, "name") + " " + documents.Text(container, "image")
+	for i, item := range list.Content {
+		name := strings.ReplaceAll(strings.ToLower(documents.Text(item, "name")), "_", "-")
+		value := documents.Text(item, "value")
+		place := w.at(item, append(slices.Clip(path), fmt.Sprintf("env[%d]", i), "value"))
+		switch {
+		case strings.Contains(strings.ReplaceAll(name, "-", ""), "featuregates"):
+			if program := lastProgram(around + " " + name); program != "" {
+				w.r.flag(program, "feature-gates", value, CommandLine, place, linux)
+			}
+		case strings.HasPrefix(value, "--"):
+			if program := lastProgram(name); program != "" {
+				w.r.arguments(program, strings.Fields(value), func(int) Place { return place }, linux)
 			}
 		}
 	}

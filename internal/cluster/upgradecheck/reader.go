@@ -2,6 +2,7 @@ package upgradecheck
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -155,6 +156,28 @@ func (r *Reader) Containerd(text []byte, version string, place Place) {
 		return
 	}
 	r.Facts.Containerd = append(r.Facts.Containerd, ContainerdFile{Place: place, Version: version, Text: text})
+}
+
+// CNI reads the network configuration that containerd of a node uses: a list of plugins, or one plugin.
+func (r *Reader) CNI(text []byte, place Place) {
+	type plugin struct {
+		Type string `json:"type"`
+	}
+	var file struct {
+		plugin
+		Plugins []plugin `json:"plugins"`
+	}
+	if err := json.Unmarshal(withoutMark(text), &file); err != nil {
+		r.unread(place, fmt.Sprintf("is not JSON: %v", err))
+		return
+	}
+	found := NetworkFile{Place: place}
+	for _, p := range append([]plugin{file.plugin}, file.Plugins...) {
+		if p.Type != "" {
+			found.Plugins = append(found.Plugins, p.Type)
+		}
+	}
+	r.Networks = append(r.Networks, found)
 }
 
 // withoutMark returns a text without a byte order mark, which containerd 1 skips.

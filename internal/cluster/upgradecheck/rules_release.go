@@ -15,6 +15,8 @@ const (
 	ruleCalico = "calico-windows-version"
 	ruleBuild  = "windows-build"
 	rulePause  = "sandbox-image"
+
+	ruleOverride = "windows-override"
 )
 
 // server2025 is the release that not all projects support yet.
@@ -44,19 +46,47 @@ func (c *checking) windows() {
 	for _, file := range c.facts.Containerd {
 		c.sandboxImage(file)
 	}
+	for _, file := range c.facts.Networks {
+		if slices.ContainsFunc(file.Plugins, func(plugin string) bool { return plugin == "calico" || plugin == "calico-ipam" }) {
+			c.calicoOn2025(file.Place, strings.Join(file.Plugins, ", "))
+		}
+	}
+	for _, o := range c.facts.Overrides {
+		c.override(o)
+	}
 }
 
-// calico reports that Calico's project does not state that it supports Server 2025 (projectcalico/calico#11691).
+// calico finds pods of Calico.
 func (c *checking) calico(p Pods) {
-	if c.target.Windows != server2025 || !slices.ContainsFunc(p.Images, func(image string) bool {
+	if slices.ContainsFunc(p.Images, func(image string) bool {
 		return strings.Contains(image, "calico/node-windows") || strings.Contains(image, "calico/windows")
 	}) {
+		c.calicoOn2025(p.Place, strings.Join(p.Images, ", "))
+	}
+}
+
+// calicoOn2025 reports that Calico's project does not state that it supports Server 2025 (projectcalico/calico#11691).
+func (c *checking) calicoOn2025(at Place, evidence string) {
+	if c.target.Windows != server2025 {
 		return
 	}
-	c.add(Finding{Rule: ruleCalico, Effect: Untested, Places: []Place{p.Place},
+	c.add(Finding{Rule: ruleCalico, Effect: Untested, Places: []Place{at},
 		Source: "https://github.com/projectcalico/calico/issues/11691",
-		Finding: finding.New(strings.Join(p.Images, ", "), "Calico's project supports Windows Server 2019 and 2022, not 2025").
+		Finding: finding.New(evidence, "Calico's project supports Windows Server 2019 and 2022, not 2025").
 			As(finding.Warning).Remedied("try one node of %s first; its overlay network needs Windows' patch of October 2025", server2025)})
+}
+
+// override reports an override of a feature that an installer sets for other builds alone. Microsoft publishes the meaning of
+// few of them; an upgrade in place keeps the registry.
+func (c *checking) override(o Override) {
+	target, _ := imagefit.ReleaseNamed(c.target.Windows) // ParseTarget knows the name
+	if slices.Contains(o.Builds, target.Build) {
+		return
+	}
+	c.add(Finding{Rule: ruleOverride, Effect: Untested, Places: []Place{o.Place}, Source: o.Source,
+		Finding: finding.New(o.Name+" = "+o.Value, "an upgrade in place keeps this override of a feature, which %s sets for other builds "+
+			"of Windows than %d", o.Installer, target.Build).As(finding.Info).
+			Remedied("remove it before the upgrade, or make a new node, whose image has the overrides of its build")})
 }
 
 // sandboxImage finds a configured pause image that is older than the first with Server 2025, 3.10.2

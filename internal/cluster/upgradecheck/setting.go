@@ -148,6 +148,22 @@ type Pods struct {
 	HostProcess bool
 }
 
+// NetworkFile is the CNI configuration that containerd of a node uses.
+type NetworkFile struct {
+	Place   Place
+	Plugins []string // the types of its plugins, in their order
+}
+
+// Override is an override of a feature of Windows that an installer of nodes sets for some builds alone.
+type Override struct {
+	Place     Place
+	Name      string // the ID of the feature
+	Value     string
+	Builds    []int // of Windows, for which the installer sets it
+	Installer string
+	Source    string
+}
+
 // Unread is a text that could not be read, or only in part.
 type Unread struct {
 	Place Place  `json:"place"`
@@ -161,6 +177,8 @@ type Facts struct {
 	Settings   []Setting
 	Containerd []ContainerdFile
 	Pods       []Pods
+	Networks   []NetworkFile
+	Overrides  []Override
 	Unread     []Unread
 	// NodeFiles are the places of swdt's own documents, a Node or a Cluster, which have no settings.
 	NodeFiles []Place
@@ -180,6 +198,7 @@ func (f *Facts) Add(o Facts) {
 	}
 	f.Settings, f.Containerd = append(f.Settings, o.Settings...), append(f.Containerd, o.Containerd...)
 	f.Pods, f.Unread = append(f.Pods, o.Pods...), append(f.Unread, o.Unread...)
+	f.Networks, f.Overrides = append(f.Networks, o.Networks...), append(f.Overrides, o.Overrides...)
 	f.NodeFiles = append(f.NodeFiles, o.NodeFiles...)
 	f.Texts += o.Texts
 	if f.proxyReads == nil {

@@ -306,8 +306,8 @@ func TestPortNames(t *testing.T) {
 
 func TestNamedFiles(t *testing.T) {
 	got := namedFiles(`C:\k\kubelet.exe --config=/var/lib/kubelet/config.yaml --kubeconfig ` +
-		`C:\etc\kubernetes\kubelet.conf --v=2 --config`)
-	if strings.Join(got, " ") != `C:\var\lib\kubelet\config.yaml C:\etc\kubernetes\kubelet.conf` {
+		`C:\etc\kubernetes\kubelet.conf --config-dir=/k/conf.d --v=2 --config`)
+	if strings.Join(got, " ") != `C:\var\lib\kubelet\config.yaml C:\etc\kubernetes\kubelet.conf C:\k\conf.d\*.conf` {
 		t.Errorf("%q", got)
 	}
 }

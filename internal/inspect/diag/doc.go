@@ -18,6 +18,7 @@
 //   - manifest.go: lists the content of a bundle
 //   - page.go, page.html: the bundle as a page
 //   - open.go: reads a bundle
+//   - settings.go: the settings of a bundle's nodes, for `swdt upgrade check`
 //   - text.go: prints the output of `swdt diag`
 package diag
 

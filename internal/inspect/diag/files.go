@@ -98,6 +98,10 @@ func namedFiles(line string) (paths []string) {
 			if logs.CheckName("file:"+value) == nil {
 				paths = append(paths, value)
 			}
+		case "config-dir": // kubelet's drop-ins
+			if value = strings.TrimSuffix(value, `\`) + `\*.conf`; logs.CheckName("file:"+value) == nil {
+				paths = append(paths, value)
+			}
 		}
 	}
 	return paths

@@ -96,10 +96,26 @@ func (b *Bundle) table(n NodeRecord, name, kind string, take func(io.Reader) err
 	return b.read(n.table(name, kind), take)
 }
 
-// read finds a file of the bundle and passes the file's content to the given function. It rejects a
-// bundle if one of the paths up to that file leads out of the bundle's folder, since the user may unpack the
-// bundle. Bundles of an earlier swdt have no folder.
+// read finds a file of the bundle and passes the file's content to the given function.
 func (b *Bundle) read(name string, take func(io.Reader) error) error {
+	found := false
+	err := b.each(func(is string, content io.Reader) (bool, error) {
+		if is != name {
+			return true, nil
+		}
+		found = true
+		return false, take(content)
+	})
+	if err == nil && !found {
+		err = &NoBundleError{Path: b.Path, Why: "there is no " + name + " in it"}
+	}
+	return err
+}
+
+// each passes the files of the bundle to visit, in their order, until it returns false or an error. It rejects a bundle if
+// one of the paths up to the last file leads out of the bundle's folder, since the user may unpack the bundle. Bundles of an
+// earlier swdt have no folder.
+func (b *Bundle) each(visit func(name string, content io.Reader) (more bool, err error)) error {
 	file, err := os.Open(b.Path)
 	if err != nil {
 		return fmt.Errorf("read the bundle: %w", err)
@@ -114,7 +130,7 @@ func (b *Bundle) read(name string, take func(io.Reader) error) error {
 		header, err := tape.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return &NoBundleError{Path: b.Path, Why: "there is no " + name + " in it"}
+			return nil
 		case err != nil:
 			return &NoBundleError{b.Path, "it is damaged or incomplete", err}
 		case header.Typeflag != tar.TypeReg || !stays(header.Name) || !strings.HasPrefix(header.Name, folder):
@@ -125,13 +141,14 @@ func (b *Bundle) read(name string, take func(io.Reader) error) error {
 		case first:
 			folder = strings.TrimSuffix(header.Name, manifestName)
 		}
-		if header.Name != folder+name {
-			continue
-		}
-		if err := take(tape); err != nil {
+		name := strings.TrimPrefix(header.Name, folder)
+		more, err := visit(name, tape)
+		switch {
+		case err != nil:
 			return &NoBundleError{b.Path, name + " cannot be read", err}
+		case !more:
+			return nil
 		}
-		return nil
 	}
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/swdt-dev/swdt/internal/format/kubeletargs"
 	"github.com/swdt-dev/swdt/internal/format/windowstext"
 	"github.com/swdt-dev/swdt/internal/node"
-	"github.com/swdt-dev/swdt/internal/node/smallfile"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
 )
 
@@ -34,32 +33,56 @@ const (
 	servicesKey    = `HKLM\SYSTEM\CurrentControlSet\Services\`
 )
 
-// most bounds the requests for one node. A node with all of them has a script for kubelet and one for kube-proxy, a
+// most bounds the requests for one node, unless they cost nothing. A node with all of them has a script for kubelet and one for kube-proxy, a
 // configuration file of each program, kubeadm-flags.env and one drop-in.
 const most = 10
 
-// Read returns the settings of a node whose name in the cluster is name; "": that of the machine, as kubelet chooses it. It
-// fails only if the node does not list its services; a file that it cannot read is recorded in the facts.
-func Read(ctx context.Context, n *node.Node, name string, table *kubesettings.Table) (upgradecheck.Facts, error) {
-	texts, err := Gather(ctx, n, name)
+// Options choose what is read.
+type Options struct {
+	Name string // of the node in the cluster; "": that of the machine, as kubelet chooses it
+	// Windows also reads what only an upgrade of Windows changes: the CNI configuration, and overrides of Windows' features.
+	Windows bool
+	// Stored reports that the source has all answers, so that their number is not bounded.
+	Stored bool
+}
+
+// Read returns the settings of a node. It fails only if the node does not list its services; a file that it cannot read is recorded in the facts.
+func Read(ctx context.Context, n *node.Node, o Options, table *kubesettings.Table) (upgradecheck.Facts, error) {
+	texts, err := Gather(ctx, n, o)
 	if err != nil {
 		return upgradecheck.Facts{}, err
 	}
 	return texts.Facts(table), ctx.Err()
 }
 
-// Gather returns the texts from which the programs of a node read their settings. Its name and errors are those of Read.
-func Gather(ctx context.Context, n *node.Node, name string) (Texts, error) {
-	l := &looking{node: n, texts: Texts{Node: upgradecheck.Node{Result: upgradecheck.NodeRead, Read: []string{}},
+// Gather returns the texts from which the programs of a node read their settings. Its errors are those of Read.
+func Gather(ctx context.Context, n *node.Node, o Options) (Texts, error) {
+	return From(ctx, live{n}, o, n.Name)
+}
+
+// Source answers the questions about one machine.
+type Source interface {
+	// Components returns the services of the programs, with the command lines behind their wrappers and with versions.
+	Components(ctx context.Context) (*agentv1.InspectReply, error)
+	// File returns the content of a file. One that does not exist is a fault.ErrNotExist.
+	File(ctx context.Context, path string) ([]byte, error)
+	// Folder returns the paths of the files in a folder. One that does not exist is a fault.ErrNotExist.
+	Folder(ctx context.Context, path string) ([]string, error)
+	// Values returns the values of a key of the registry. A key that does not exist is a fault.ErrNotExist.
+	Values(ctx context.Context, key string) ([]*agentv1.RegistryValue, error)
+}
+
+// From returns the texts that a source has. other is the node's name if the options have none, and the machine's is unknown.
+func From(ctx context.Context, from Source, o Options, other string) (Texts, error) {
+	l := &looking{from: from, options: o, texts: Texts{Node: upgradecheck.Node{Result: upgradecheck.NodeRead, Read: []string{}},
 		Services: map[kubesettings.Program]*agentv1.ComponentState{}}}
-	reply, err := n.Swap.Inspect(ctx, &agentv1.InspectRequest{Components: []*agentv1.InspectComponent{
-		component(kubelet, kubeletExe), component(kubeProxy, kubeProxyExe), component(containerd, containerdExe)}})
+	reply, err := from.Components(ctx)
 	if err != nil {
 		return Texts{}, err
 	}
 	l.asked++
 	about := &l.texts.Node
-	about.Name = cmp.Or(name, strings.ToLower(reply.GetFacts().GetHostname()), n.Name)
+	about.Name = cmp.Or(o.Name, strings.ToLower(reply.GetFacts().GetHostname()), other)
 	for _, c := range reply.GetComponents() {
 		if c.GetService() == nil {
 			continue
@@ -76,18 +99,19 @@ func Gather(ctx context.Context, n *node.Node, name string) (Texts, error) {
 			l.containerd(ctx, c)
 		}
 	}
+	if l.options.Windows {
+		l.overrides(ctx)
+	}
 	return l.texts, nil
 }
 
-func component(name, path string) *agentv1.InspectComponent {
-	return &agentv1.InspectComponent{Name: name, Service: name, Destination: path, AskVersion: true}
-}
-
-// looking is the reading of one node.
+// looking is the reading of one machine.
 type looking struct {
-	node  *node.Node
+	from  Source
 	texts Texts
 	asked int // requests so far
+
+	options Options
 }
 
 // unreadable records that a place could not be read.
@@ -98,12 +122,12 @@ func (l *looking) unreadable(file, field string, err error) {
 
 // file reads a file and records it as a text. ok is false if it does not exist, or cannot be read, which is recorded.
 func (l *looking) file(ctx context.Context, p kubesettings.Program, kind Kind, path string) (content []byte, ok bool) {
-	if l.asked >= most {
+	if l.isFull() {
 		l.unreadable(path, "", &tooManyError{})
 		return nil, false
 	}
 	l.asked++
-	content, err := smallfile.Read(ctx, l.node, path)
+	content, err := l.from.File(ctx, path)
 	switch {
 	case errors.Is(err, fault.ErrNotExist):
 		return nil, false
@@ -115,6 +139,9 @@ func (l *looking) file(ctx context.Context, p kubesettings.Program, kind Kind, p
 	l.texts.All = append(l.texts.All, Text{Program: p, Kind: kind, Path: path, Content: content})
 	return content, true
 }
+
+// isFull reports whether the node has been asked often enough.
+func (l *looking) isFull() bool { return l.asked >= most && !l.options.Stored }
 
 // tooManyError reports a file that was not read, since the node has so many.
 type tooManyError struct{}
@@ -183,17 +210,23 @@ func (e *unknownProgramError) Error() string {
 
 // nssm returns the program and the arguments that nssm starts.
 func (l *looking) nssm(ctx context.Context, service string) string {
-	var line []string
-	for _, name := range []string{"Application", "AppParameters"} {
-		l.asked++
-		value, err := l.node.Registry.Get(ctx, &agentv1.RegistryGetRequest{Key: servicesKey + service + `\Parameters`, Name: name})
-		if err != nil {
-			l.unreadable("", "service "+service, err)
-			return ""
-		}
-		line = append(line, value.GetString_())
+	l.asked++
+	values, err := l.from.Values(ctx, servicesKey+service+`\Parameters`)
+	if err != nil {
+		l.unreadable("", "service "+service, err)
+		return ""
 	}
-	return strings.Join(line, " ")
+	return textOf(values, "Application") + " " + textOf(values, "AppParameters")
+}
+
+// textOf returns the text of a value by its name; "": there is none.
+func textOf(values []*agentv1.RegistryValue, name string) string {
+	for _, v := range values {
+		if strings.EqualFold(v.GetName(), name) {
+			return v.GetString_()
+		}
+	}
+	return ""
 }
 
 // scriptIn returns the first word of a command line that is the path of a script.
@@ -210,7 +243,7 @@ func scriptIn(line string) string {
 // dropIns reads the files of --config-dir.
 func (l *looking) dropIns(ctx context.Context, folder string) {
 	l.asked++
-	list, err := l.node.Files.List(ctx, &agentv1.ListFilesRequest{Path: folder})
+	files, err := l.from.Folder(ctx, folder)
 	if errors.Is(err, fault.ErrNotExist) {
 		return
 	}
@@ -218,9 +251,9 @@ func (l *looking) dropIns(ctx context.Context, folder string) {
 		l.unreadable(folder, "", err)
 		return
 	}
-	for _, entry := range list.GetEntries() {
-		if strings.HasSuffix(strings.ToLower(entry.GetPath()), ".conf") {
-			l.file(ctx, kubesettings.Kubelet, DropIn, entry.GetPath())
+	for _, path := range files {
+		if strings.HasSuffix(strings.ToLower(path), ".conf") {
+			l.file(ctx, kubesettings.Kubelet, DropIn, path)
 		}
 	}
 }
@@ -228,5 +261,8 @@ func (l *looking) dropIns(ctx context.Context, folder string) {
 func (l *looking) containerd(ctx context.Context, c *agentv1.ComponentState) {
 	line := c.GetProgram().GetCommandLine()
 	path := commandline.OnDrive(cmp.Or(commandline.Flag(line, "config"), commandline.Flag(line, "c"), containerdFile))
-	l.file(ctx, "", Containerd, path)
+	content, _ := l.file(ctx, "", Containerd, path)
+	if l.options.Windows {
+		l.network(ctx, cniFolder(content))
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster/kubesettings"
 	"github.com/swdt-dev/swdt/internal/cluster/upgradecheck"
 	"github.com/swdt-dev/swdt/internal/join/nodesettings"
+	"github.com/swdt-dev/swdt/internal/join/switches"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/testing/nodetest"
 	"github.com/swdt-dev/swdt/internal/wire/fault"
@@ -32,14 +33,14 @@ func check(t *testing.T, n *nodetest.Node) (lines []string, facts upgradecheck.F
 		t.Fatal(err)
 	}
 	before := len(n.Calls())
-	facts, err = nodesettings.Read(t.Context(), n.Node, "win-1", table)
+	facts, err = nodesettings.Read(t.Context(), n.Node, nodesettings.Options{Name: "win-1", Windows: true}, table)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if calls := n.Calls()[before:]; len(calls) > mostRequests {
 		t.Errorf("%d requests: %v", len(calls), calls)
 	}
-	target, err := upgradecheck.ParseTarget(table, "1.38", "2.4", "")
+	target, err := upgradecheck.ParseTarget(table, "1.38", "2.4", "ltsc2025")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,5 +156,49 @@ func TestTheScriptOfImageBuilder(t *testing.T) {
 	want := `error gate-unknown @ node win-1, C:\var\lib\kubelet\config.yaml:4: featureGates.NodeSwap: true`
 	if !slices.Contains(got, want) {
 		t.Errorf("%q lacks %s", got, want)
+	}
+}
+
+// The sources that only another release of Windows changes: the CNI configuration that containerd uses, which is the first by name, and an
+// override that AKS sets on Server 2022 alone (parts/windows/windowscsehelper.ps1 of Azure/AgentBaker; see package switches).
+func TestSettingsOfWindows(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+	n.Put(`C:\Program Files\containerd\config.toml`, []byte("version = 3\n[plugins.'io.containerd.cri.v1.runtime'.cni]\nconf_dir = '/etc/cni/net.d'\n"))
+	n.Put(`C:\etc\cni\net.d\10-calico.conf`, []byte(`{"name": "Calico", "cniVersion": "0.3.1", "type": "calico", "ipam": {"type": "calico-ipam"}}`))
+	n.Put(`C:\etc\cni\net.d\20-other.conflist`, []byte("{"))
+	n.Put(`C:\etc\cni\net.d\00-key.pem`, []byte("no configuration"))
+	for name, value := range map[string]uint64{"2629306509": 1, "1861198479": 1, "4242": 1} { // of 2022, of 2025, of nothing known
+		if _, err := n.Registry.Set(t.Context(), &agentv1.RegistrySetRequest{Key: switches.Policy,
+			Value: &agentv1.RegistryValue{Name: name, Type: "REG_DWORD", Integer: value}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines, facts := check(t, n)
+	got := slices.DeleteFunc(lines, func(line string) bool {
+		return !strings.Contains(line, "calico") && !strings.Contains(line, "override")
+	})
+	want := []string{
+		`warning calico-windows-version @ node win-1, C:\etc\cni\net.d\10-calico.conf: calico`,
+		"info windows-override @ node win-1, " + switches.Policy + ": 2629306509 = 1",
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(facts.Unread) > 0 {
+		t.Errorf("-want +got:\n%s\nunread %v", diff, facts.Unread)
+	}
+}
+
+// A node with so many files that the last ones are not read says so.
+func TestTheRequestsOfANodeAreBounded(t *testing.T) {
+	n := nodetest.Start(t, "sample", simulated.Options{Hostname: "WIN-1", Preset: simulated.Node})
+	for i := range 20 {
+		n.Put(fmt.Sprintf(`C:\k\conf.d\%02d.conf`, i), []byte("kind: KubeletConfiguration\n"))
+	}
+	register(t, n, "kubelet", `C:\k\kubelet.exe --config-dir=C:\k\conf.d`)
+	_, facts := check(t, n)
+	unread := map[string]bool{}
+	for _, u := range facts.Unread {
+		unread[u.Place.File+u.Place.Field] = true
+	}
+	if !unread[switches.Policy] || !unread[`C:\k\conf.d\19.conf`] || unread[`C:\k\conf.d\00.conf`] {
+		t.Errorf("%v", facts.Unread)
 	}
 }

@@ -18,11 +18,12 @@ const (
 	ConfigFile               // the file of --config
 	DropIn                   // a file of kubelet's --config-dir
 	Containerd               // containerd's configuration
+	CNI                      // the network configuration that containerd uses
 )
 
 // Text is a text from which a program reads its settings.
 type Text struct {
-	Program kubesettings.Program // "": containerd
+	Program kubesettings.Program // "": containerd, or its network configuration
 	Kind    Kind
 	Path    string // of the file; "" for a command line
 	Content []byte // of a file, as it is on the node
@@ -34,6 +35,8 @@ type Texts struct {
 	Node   upgradecheck.Node
 	All    []Text
 	Unread []upgradecheck.Unread
+	// Overrides are those of Windows' features that an installer sets for some builds of Windows alone.
+	Overrides []upgradecheck.Override
 	// Services has the services of the programs that are services.
 	Services map[kubesettings.Program]*agentv1.ComponentState
 }
@@ -46,6 +49,7 @@ func (t Texts) Facts(table *kubesettings.Table) upgradecheck.Facts {
 	}
 	r.Unread = append(r.Unread, t.Unread...)
 	r.Nodes = append(r.Nodes, t.Node)
+	r.Overrides = append(r.Overrides, t.Overrides...)
 	return r.Facts
 }
 
@@ -61,6 +65,9 @@ func (t Texts) read(r *upgradecheck.Reader, text Text) {
 		return
 	case KubeadmFlags:
 		r.KubeadmFlags(string(text.Content), place)
+		return
+	case CNI:
+		r.CNI(text.Content, place)
 		return
 	case Containerd:
 		r.Containerd(text.Content, t.Node.Containerd, place)

@@ -349,7 +349,7 @@ func testAKubeletThatAScriptStarts(t *testing.T) {
 func (b *bench) facts() upgradecheck.Facts {
 	b.t.Helper()
 	table, _ := b.target("1.36")
-	facts, err := nodesettings.Read(b.t.Context(), b.Node.Node, "win-1", table)
+	facts, err := nodesettings.Read(b.t.Context(), b.Node.Node, nodesettings.Options{Name: "win-1"}, table)
 	if err != nil {
 		b.t.Fatal(err)
 	}

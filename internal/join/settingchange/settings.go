@@ -52,7 +52,7 @@ func (e *NoServiceError) Error() string {
 
 // Read reads the settings of a program. It changes nothing.
 func Read(ctx context.Context, n *node.Node, p kubesettings.Program, table *kubesettings.Table) (*Settings, error) {
-	texts, err := nodesettings.Gather(ctx, n, "")
+	texts, err := nodesettings.Gather(ctx, n, nodesettings.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("read the settings of %s: %w", p, err)
 	}
