@@ -233,7 +233,7 @@ func (a *app) imageNodes(ctx context.Context, o *imageCheckOptions, r *upgradech
 		return nil, usagef("-l %s: %v; write labels as in pool=a,!gpu", a.global.selector, err)
 	}
 	live := upgradecheck.NewReader(table)
-	present, err := upgradelive.ReadImages(ctx, c, live, upgradelive.Options{Nodes: a.global.nodes, Selector: selector, Workloads: true})
+	present, err := upgradelive.ReadImages(ctx, c, live, upgradelive.Options{Nodes: a.global.nodes, Selector: selector, Workloads: true, Pods: !named})
 	var none *upgradelive.NoSuchNodeError
 	if errors.As(err, &none) {
 		return nil, usagef("%s: %v", a.nodesFlag(), err)
@@ -242,7 +242,7 @@ func (a *app) imageNodes(ctx context.Context, o *imageCheckOptions, r *upgradech
 		return nil, unreachable(explain(ctx, err))
 	}
 	if !named {
-		r.Pods = live.Pods
+		r.Pods, r.Unread = live.Pods, live.Unread
 	}
 	if len(o.windows) > 0 {
 		return o.nodes, nil
@@ -274,7 +274,7 @@ func (o *imageCheckOptions) noImages() error {
 	case len(o.files) > 0:
 		return usagef("there is no image to check: the manifests have no pods for Windows with an image")
 	case o.asked:
-		return usagef("there is no image to check: the cluster has no DaemonSet, Deployment or StatefulSet with pods for Windows: name images")
+		return usagef("there is no image to check: no object of the cluster has pods for Windows: name images")
 	}
 	return usagef("there is no image to check: name images, or manifests with pods for Windows, or the cluster with --kubeconfig")
 }
