@@ -1,13 +1,13 @@
 package upgradecheck
 
 import (
-	corev1 "k8s.io/api/core/v1"
-
 	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/swdt-dev/swdt/internal/cluster/kubesettings"
 )
