@@ -21,9 +21,9 @@ import (
 )
 
 func (a *app) imageCommand() *cobra.Command {
-	cmd := group("image", "Find which container images Windows nodes take and run", a.imageCheckCommand(), a.imageListCommand(), a.oldBakeCommand())
-	cmd.Long = `Looks at container images in their registries. Disk images from which nodes are
-made are those of "swdt vm image".`
+	cmd := group("image", "Find which container images Windows nodes take and run, and pull them", a.imageCheckCommand(), a.imageListCommand(), a.imagePullCommand(), a.oldBakeCommand())
+	cmd.Long = `Looks at container images in their registries, and makes nodes pull them. Disk
+images from which nodes are made are those of "swdt vm image".`
 	cmd.Example = examples("image check hello-world:nanoserver", "", "image list hello-world", "")
 	return cmd
 }
@@ -126,15 +126,8 @@ func (o *imageCheckOptions) complete(a *app) error {
 	if err != nil {
 		return err
 	}
-	o.registry = &imagecheck.Registry{Credential: credential, Mirrors: map[string]imagecheck.Mirror{}}
-	for _, text := range o.mirrors {
-		host, mirror, err := imagecheck.ParseMirror(text)
-		if err != nil {
-			return usagef("--registry-mirror: %v", err)
-		}
-		o.registry.Mirrors[host] = mirror
-	}
-	return nil
+	o.registry, err = newRegistry(credential, o.mirrors)
+	return err
 }
 
 // planned sets the nodes of --windows and --containerd.

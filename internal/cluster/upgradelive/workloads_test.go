@@ -35,7 +35,9 @@ func windowsPods(image string) corev1.PodSpec {
 	return corev1.PodSpec{OS: &corev1.PodOS{Name: corev1.Windows}, Containers: []corev1.Container{{Name: "app", Image: image}}}
 }
 
-func template(image string) corev1.PodTemplateSpec { return corev1.PodTemplateSpec{Spec: windowsPods(image)} }
+func template(image string) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{Spec: windowsPods(image)}
+}
 
 // everyKind has an object of each kind with pods that should be read, and those that should not.
 func everyKind() []runtime.Object {
