@@ -48,24 +48,24 @@ func (a *app) imagePullCommand() *cobra.Command {
 		Use:        "pull [IMAGE…] [flags]",
 		Short:      "Make nodes pull images before pods need them",
 		SuggestFor: []string{"prefetch", "fetch", "preload", "warm"},
-		Long: `Makes the containerd of each node pull images, with the request that kubelet sends.
-The images are the named ones, those of --manifests, or those that the workloads of
-the cluster of --kubeconfig need on the node. With that cluster, a node pulls only
-what is scheduled to it: by selectors, affinity and taints.
+		Long: `Makes the containerd of each node pull images, with the request of kubelet. The
+images are the named ones, those of --manifests, or those that the workloads of
+the cluster of --kubeconfig need on the node. With that cluster, a node pulls
+only what is scheduled to it: by selectors, affinity and taints.
 
 First it looks at all nodes, and computes what image check computes. If a node
-cannot take or run an image, nothing is pulled; --force pulls it nevertheless. An
-image that the node has with the digest of the registry is unchanged.
+cannot take or run an image, nothing is pulled; --force pulls it nevertheless.
+An image that the node has with the digest of the registry is unchanged.
 
-It works on at most --parallel nodes at a time. After a failure no further node
-begins; the same command goes on later with those that remain. A registry that your
-machine cannot read is reported, and the node tries.
+The first node pulls alone, then at most --parallel nodes at a time. After a
+failure no further node begins; the same command goes on later with those that
+remain. If your machine cannot read a registry, it warns, and the node tries.
 
-A node gets no login unless --send-login is given. The login is then in the request
-to containerd alone. It never removes images.`,
+A node gets no login unless --send-login is given. The login is then in the
+request to containerd alone. It never removes images.`,
 		Example: examples(
 			"image pull IMAGE --to win-1", "",
-			"image pull IMAGE --via kubernetes -l kubernetes.io/os=windows", "all Windows nodes",
+			"image pull IMAGE --via kubernetes -l kubernetes.io/os=windows", "",
 			"image pull --kubeconfig admin.conf --parallel 3", "what each node needs",
 			"image pull --manifests ./manifests --dry-run", "",
 		),
