@@ -66,7 +66,7 @@ request to containerd alone. It never removes images.`,
 		Example: examples(
 			"image pull IMAGE --to win-1", "",
 			"image pull IMAGE --via kubernetes -l kubernetes.io/os=windows", "",
-			"image pull --kubeconfig admin.conf --parallel 3", "what each node needs",
+			"image pull --kubeconfig admin.conf --parallel 3", "",
 			"image pull --manifests ./manifests --dry-run", "",
 		),
 		Args: arguments(cobra.ArbitraryArgs),
