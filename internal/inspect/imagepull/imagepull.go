@@ -101,6 +101,9 @@ func pull(ctx context.Context, client *criclient.Client, step Step, logins Login
 		}
 		transfer.Add(n)
 	}})
+	if err == nil && step.NewBytes > 0 {
+		transfer.Add(left) // the last second, and a node that reports no downloads
+	}
 	transfer.End()
 	if err != nil {
 		return err
