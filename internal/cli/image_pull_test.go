@@ -91,7 +91,7 @@ func TestImagesArePulled(t *testing.T) {
 	p.want(results, "win-1 unchanged unchanged")
 }
 
-// What a node refuses is found before anything is pulled anywhere.
+// An image that one node refuses is pulled on no node.
 func TestARefusedImageIsPulledNowhere(t *testing.T) {
 	p := newPuller(t, 2)
 	good, tooNew := p.put("team/app", "10.0.20348.1006"), p.put("team/new", "10.0.26100.1")

@@ -50,7 +50,7 @@ func isHostProcess(spec, container *yaml.Node) bool {
 	return cmp.Or(documents.Text(container, field...), documents.Text(spec, field...)) == "true"
 }
 
-// placing returns what decides which nodes take the pods. What the API server would reject is left out.
+// placing returns what decides which nodes take the pods. It leaves out a field that the API server would reject.
 func placing(spec *yaml.Node, selectors map[string]string) corev1.PodSpec {
 	p := corev1.PodSpec{NodeSelector: selectors}
 	decode(documents.Child(spec, "affinity"), &p.Affinity)

@@ -2,7 +2,8 @@
 // and takes, and changes nothing until that is known.
 //
 //   - imagepull.go: a look at a node, and the pulls on it
-//   - plan.go: what each node should pull
+//   - plan.go: the images that each node should pull
+//   - login.go: logins for registries
 //   - report.go: the report and its texts
 package imagepull
 

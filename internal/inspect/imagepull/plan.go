@@ -8,7 +8,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/node/criclient"
 )
 
-// Step is what happens with an image on a node.
+// Step is the plan for one image on a node.
 type Step struct {
 	Image    string
 	Digest   string // in the registry; "": it could not be read from your machine

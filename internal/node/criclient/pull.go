@@ -18,7 +18,7 @@ type Pulled struct {
 	Size   uint64 `json:"size"` // bytes
 }
 
-// PullOptions are what a pull may need.
+// PullOptions are the login and the progress of a pull.
 type PullOptions struct {
 	// Login is the login for the image's registry; nil: none. It is in the request alone, as kubelet sends it.
 	Login *runtimev1.AuthConfig
