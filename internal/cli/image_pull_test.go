@@ -4,15 +4,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/swdt-dev/swdt/internal/cluster"
 	"github.com/swdt-dev/swdt/internal/inspect/imagepull"
 	"github.com/swdt-dev/swdt/internal/platform/simulated"
 	"github.com/swdt-dev/swdt/internal/sandbox"
+	cluster_simulated "github.com/swdt-dev/swdt/internal/sandbox/apiserver"
 	"github.com/swdt-dev/swdt/internal/testing/registrytest"
 )
 
@@ -139,4 +144,42 @@ func TestTheRegistryIsAskedOncePerImage(t *testing.T) {
 			t.Errorf("%s was asked for %d times", path, times)
 		}
 	}
+}
+
+// With a cluster, the images are those of its workloads, here of a bare pod.
+func TestTheImagesOfAClusterArePulled(t *testing.T) {
+	p := newPuller(t, 1)
+	image := p.put("team/app", "10.0.20348.1006")
+	control, err := cluster_simulated.Start(cluster_simulated.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(control.Close)
+	kubeconfig := filepath.Join(p.folder, "kubeconfig")
+	if err := control.WriteKubeconfig(kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := cluster.Open(cluster.Options{Kubeconfig: kubeconfig})
+	if err != nil {
+		t.Fatal(err)
+	}
+	core := opened.Clientset().CoreV1()
+	_, err = core.Pods("default").Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "bare"}, Spec: corev1.PodSpec{
+		OS: &corev1.PodOS{Name: corev1.Windows}, Containers: []corev1.Container{{Name: "app", Image: image}}}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, story := p.pull(1, "--kubeconfig", kubeconfig)
+	p.want(results, "win-1 failed")
+	_, after, found := strings.Cut(story, `it has no Windows node "`)
+	name, _, _ := strings.Cut(after, `"`)
+	if !found {
+		t.Fatal(story)
+	}
+	if _, err := core.Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Labels: map[string]string{corev1.LabelOSStable: "windows"}}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	results, _ = p.pull(0, "--kubeconfig", kubeconfig)
+	p.want(results, "win-1 changed pulled")
 }
