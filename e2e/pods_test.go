@@ -272,6 +272,7 @@ func TestPodOutlivesContainerd(t *testing.T) {
 func TestOrdinaryPod(t *testing.T) {
 	t.Parallel()
 	n := newPodNode(t, "1.7.12")
+	n.pullsAhead(t)
 	p := n.runPod(t, "ordinary", false, "--cores", "0")
 	status, err := n.runtime.PodSandboxStatus(t.Context(), &runtimev1.PodSandboxStatusRequest{PodSandboxId: p.sandbox})
 	if err != nil {
@@ -287,5 +288,26 @@ func TestOrdinaryPod(t *testing.T) {
 	n.removePod(t, p)
 	if left, err := filepath.Glob(namespaces); err != nil || len(left) != 0 {
 		t.Errorf("network namespaces are left: %v, %v", left, err)
+	}
+}
+
+// pullsAhead pulls the image of the pods before they start: the real containerd has it afterwards under the digest of the
+// registry, and the second pull finds it there.
+func (n podNode) pullsAhead(t *testing.T) {
+	t.Helper()
+	image := n.registry + "/burn:1"
+	for _, want := range []string{"pulled", "unchanged"} {
+		var report struct {
+			Nodes []struct {
+				Images []struct{ Result, Digest, Message string }
+			}
+		}
+		answer := ok(t, "image", "pull", image, "-c", n.config, "-o", "json")
+		if err := json.Unmarshal([]byte(answer.stdout), &report); err != nil || len(report.Nodes) != 1 || len(report.Nodes[0].Images) != 1 {
+			t.Fatalf("%v: %s", err, answer.stdout)
+		}
+		if got := report.Nodes[0].Images[0]; got.Result != want || !strings.HasPrefix(got.Digest, "sha256:") || got.Message != "" {
+			t.Errorf("%s: %+v, want %s\n%s", image, got, want, answer.stderr)
+		}
 	}
 }

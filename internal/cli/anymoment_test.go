@@ -47,15 +47,17 @@ func simulatedNode(t *testing.T, name, folder string) (machine *simulated.Machin
 
 // simulatedNodeWith is simulatedNode with another agent.
 func simulatedNodeWith(t *testing.T, name, folder string,
-	main func(hash string) simulated.AgentMain) (machine *simulated.Machine, document string, unplug func()) {
+	main func(hash string) simulated.AgentMain, options ...func(*simulated.Options)) (machine *simulated.Machine, document string, unplug func()) {
 	t.Helper()
 	embedded, err := agent()
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine = simulated.New(simulated.Options{
-		Agent: &simulated.Agent{Hash: embedded.Hash, Main: main(embedded.Hash)},
-	})
+	of := simulated.Options{Agent: &simulated.Agent{Hash: embedded.Hash, Main: main(embedded.Hash)}}
+	for _, change := range options {
+		change(&of)
+	}
+	machine = simulated.New(of)
 	t.Cleanup(machine.Close)
 	hostKey, _, err := sandbox.NewKey("host")
 	if err != nil {

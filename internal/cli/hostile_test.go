@@ -202,7 +202,7 @@ func notShown() map[string]string {
 		"vm snapshot save", "vm snapshot restore", "vm snapshot list", "vm snapshot remove",
 		"vm address", "vm console", "vm screenshot", "vm keys",
 		"vm network check", "vm network prepare", "vm network remove",
-		"vm image inspect", "vm image build", "vm image list", "vm image remove", "image check", "image list",
+		"vm image inspect", "vm image build", "vm image list", "vm image remove", "image check", "image list", "image pull",
 	} {
 		reasons[command] = page
 	}

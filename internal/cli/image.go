@@ -21,9 +21,9 @@ import (
 )
 
 func (a *app) imageCommand() *cobra.Command {
-	cmd := group("image", "Find which container images Windows nodes take and run", a.imageCheckCommand(), a.imageListCommand(), a.oldBakeCommand())
-	cmd.Long = `Looks at container images in their registries. Disk images from which nodes are
-made are those of "swdt vm image".`
+	cmd := group("image", "Find which container images Windows nodes take and run, and pull them", a.imageCheckCommand(), a.imageListCommand(), a.imagePullCommand(), a.oldBakeCommand())
+	cmd.Long = `Looks at container images in their registries, and makes nodes pull them. Disk
+images from which nodes are made are those of "swdt vm image".`
 	cmd.Example = examples("image check hello-world:nanoserver", "", "image list hello-world", "")
 	return cmd
 }
@@ -126,15 +126,8 @@ func (o *imageCheckOptions) complete(a *app) error {
 	if err != nil {
 		return err
 	}
-	o.registry = &imagecheck.Registry{Credential: credential, Mirrors: map[string]imagecheck.Mirror{}}
-	for _, text := range o.mirrors {
-		host, mirror, err := imagecheck.ParseMirror(text)
-		if err != nil {
-			return usagef("--registry-mirror: %v", err)
-		}
-		o.registry.Mirrors[host] = mirror
-	}
-	return nil
+	o.registry, err = newRegistry(credential, o.mirrors)
+	return err
 }
 
 // planned sets the nodes of --windows and --containerd.
@@ -233,7 +226,7 @@ func (a *app) imageNodes(ctx context.Context, o *imageCheckOptions, r *upgradech
 		return nil, usagef("-l %s: %v; write labels as in pool=a,!gpu", a.global.selector, err)
 	}
 	live := upgradecheck.NewReader(table)
-	present, err := upgradelive.ReadImages(ctx, c, live, upgradelive.Options{Nodes: a.global.nodes, Selector: selector, Workloads: true})
+	present, err := upgradelive.ReadImages(ctx, c, live, upgradelive.Options{Nodes: a.global.nodes, Selector: selector, Workloads: true, Pods: !named})
 	var none *upgradelive.NoSuchNodeError
 	if errors.As(err, &none) {
 		return nil, usagef("%s: %v", a.nodesFlag(), err)
@@ -242,7 +235,7 @@ func (a *app) imageNodes(ctx context.Context, o *imageCheckOptions, r *upgradech
 		return nil, unreachable(explain(ctx, err))
 	}
 	if !named {
-		r.Pods = live.Pods
+		r.Pods, r.Unread = live.Pods, live.Unread
 	}
 	if len(o.windows) > 0 {
 		return o.nodes, nil
@@ -274,7 +267,7 @@ func (o *imageCheckOptions) noImages() error {
 	case len(o.files) > 0:
 		return usagef("there is no image to check: the manifests have no pods for Windows with an image")
 	case o.asked:
-		return usagef("there is no image to check: the cluster has no DaemonSet, Deployment or StatefulSet with pods for Windows: name images")
+		return usagef("there is no image to check: no object of the cluster has pods for Windows: name images")
 	}
 	return usagef("there is no image to check: name images, or manifests with pods for Windows, or the cluster with --kubeconfig")
 }

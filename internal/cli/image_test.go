@@ -51,7 +51,7 @@ func TestImageCheckWithoutWindowsNodes(t *testing.T) {
 	check(1, none, "check", "--kubeconfig", kubeconfig)
 	t.Setenv("KUBECONFIG", kubeconfig)
 	check(1, none, "check", image+":1")
-	check(2, "there is no image to check: the cluster has no DaemonSet, Deployment or StatefulSet with pods for Windows: name images",
+	check(2, "there is no image to check: no object of the cluster has pods for Windows: name images",
 		"check", "--windows", "ltsc2022")
 
 	opened, err := cluster.Open(cluster.Options{Kubeconfig: kubeconfig})

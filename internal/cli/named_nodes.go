@@ -17,13 +17,18 @@ import (
 
 // onlyOfFiles lists the commands whose --node names documents of a file, or VMs, alone.
 func onlyOfFiles() []string {
-	return []string{"up", "down", "vm", "image", "cluster", "network", "config validate"}
+	return []string{"up", "down", "vm", "image bake", "cluster", "network", "config validate"}
 }
 
 // takesSSHNames reports whether --node of this command can be the SSH name of a machine.
 func (a *app) takesSSHNames() bool {
 	path, _ := a.invokedNeedsSSH()
-	return !slices.ContainsFunc(onlyOfFiles(), func(command string) bool {
+	return !isOf(path, onlyOfFiles())
+}
+
+// isOf reports whether a command is one of these commands, or below one.
+func isOf(path string, commands []string) bool {
+	return slices.ContainsFunc(commands, func(command string) bool {
 		return path == command || strings.HasPrefix(path, command+" ")
 	})
 }

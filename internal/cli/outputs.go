@@ -16,6 +16,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/inspect/hcs"
 	"github.com/swdt-dev/swdt/internal/inspect/hns"
 	"github.com/swdt-dev/swdt/internal/inspect/imagecheck"
+	"github.com/swdt-dev/swdt/internal/inspect/imagepull"
 	"github.com/swdt-dev/swdt/internal/inspect/logs"
 	"github.com/swdt-dev/swdt/internal/inspect/owners"
 	"github.com/swdt-dev/swdt/internal/inspect/programmed"
@@ -200,6 +201,7 @@ func outputs() map[string]output {
 		"vm image bake":       {document: bake.Report{}},
 		"image check":         {document: imagecheck.Report{}, columns: imagecheck.Columns, wide: true},
 		"image list":          {document: imagecheck.Report{}, columns: imagecheck.Columns, wide: true},
+		"image pull":          {document: imagepull.Report{}, columns: imagepull.Columns, wide: true},
 		"image bake":          {document: bake.Report{}}, // its former name
 
 		"network install": {document: podnetwork.Report{}},

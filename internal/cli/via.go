@@ -210,7 +210,7 @@ func (a *app) viaNamespaces() (namespaces []string, err error) {
 
 // needsSSH lists the commands that reach a machine by SSH alone: they work on machines that are not nodes
 // yet, or no longer.
-func needsSSH() []string { return []string{"join", "reset", "up", "down", "vm", "image"} }
+func needsSSH() []string { return []string{"join", "reset", "up", "down", "vm", "image bake"} }
 
 // checkWay returns an error if the command needs SSH, and a node is reached through its cluster.
 func (a *app) checkWay(documents []config.Document) error {
@@ -241,8 +241,7 @@ func (a *app) invokedNeedsSSH() (path string, needs bool) {
 		return "", false
 	}
 	path = pathBelow(a.invoked)
-	first, _, _ := strings.Cut(path, " ")
-	return path, slices.Contains(needsSSH(), first)
+	return path, isOf(path, needsSSH())
 }
 
 // completeVia completes the settings of --via.

@@ -7,11 +7,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1 "k8s.io/component-helpers/scheduling/corev1"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
-	"k8s.io/klog/v2"
 
 	"github.com/swdt-dev/swdt/internal/cluster/documents"
+	"github.com/swdt-dev/swdt/internal/cluster/placement"
 	"github.com/swdt-dev/swdt/internal/ui/finding"
 )
 
@@ -42,11 +40,11 @@ func noNode(o *object, m *manifests, found report) {
 		if !m.spend(comparedOfNode) {
 			return
 		}
-		reason := refuses(n, spec)
+		reason := placement.Refuses(n, spec)
 		if reason == "" {
 			return
 		}
-		tainted = tainted && reason != otherLabels
+		tainted = tainted && reason != placement.OtherLabels
 		if len(why) < mostPlaces {
 			why = append(why, n.Name+" "+reason)
 		}
@@ -61,8 +59,6 @@ func noNode(o *object, m *manifests, found report) {
 
 // comparedOfNode is the weight of a look at a node, in comparisons.
 const comparedOfNode = 20
-
-const otherLabels = "does not have the labels"
 
 // isFinished reports whether the object is a Job or a Pod that has ended.
 func (o *object) isFinished() bool {
@@ -82,28 +78,4 @@ func (m *manifests) withClass(spec corev1.PodSpec) corev1.PodSpec {
 	maps.Copy(selector, spec.NodeSelector)
 	spec.NodeSelector, spec.Tolerations = selector, append(slices.Clip(spec.Tolerations), class.Tolerations...)
 	return spec
-}
-
-// refuses returns why a node does not take pods, by the scheduler's own functions; "": it takes them.
-func refuses(n *corev1.Node, spec corev1.PodSpec) string {
-	matches, err := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: spec}).Match(n)
-	if err != nil {
-		return "" // the API server rejects the selector
-	}
-	if !matches {
-		return otherLabels
-	}
-	taint, found := schedulingv1.FindMatchingUntoleratedTaint(klog.Logger{}, n.Spec.Taints, spec.Tolerations, lasting, true)
-	if found {
-		return "has the taint " + taint.ToString()
-	}
-	return ""
-}
-
-// lasting reports whether a taint keeps pods away for longer than a state of the node lasts.
-func lasting(t *corev1.Taint) bool {
-	states := []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeUnschedulable, corev1.TaintNodeMemoryPressure,
-		corev1.TaintNodeDiskPressure, corev1.TaintNodeNetworkUnavailable, corev1.TaintNodePIDPressure, corev1.TaintNodeOutOfService,
-		"node.cloudprovider.kubernetes.io/uninitialized"}
-	return t.Effect != corev1.TaintEffectPreferNoSchedule && !slices.Contains(states, t.Key)
 }

@@ -2,6 +2,7 @@ package upgradecheck
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ func (w *walk) pods(spec *yaml.Node, path []string) {
 	}
 	linux := system == string(corev1.Linux)
 	first := len(w.r.Settings)
-	pods := Pods{Place: w.at(spec, path), Selectors: selectors, HostProcess: true}
+	pods := Pods{Place: w.at(spec, path), Selectors: selectors, HostProcess: true, Spec: placing(spec, selectors)}
 	for _, list := range []string{"initContainers", "containers"} {
 		all := documents.Child(spec, list)
 		if all == nil {
@@ -47,6 +48,30 @@ func (w *walk) pods(spec *yaml.Node, path []string) {
 func isHostProcess(spec, container *yaml.Node) bool {
 	field := []string{"securityContext", "windowsOptions", "hostProcess"}
 	return cmp.Or(documents.Text(container, field...), documents.Text(spec, field...)) == "true"
+}
+
+// placing returns what decides which nodes take the pods. It leaves out a field that the API server would reject.
+func placing(spec *yaml.Node, selectors map[string]string) corev1.PodSpec {
+	p := corev1.PodSpec{NodeSelector: selectors}
+	decode(documents.Child(spec, "affinity"), &p.Affinity)
+	decode(documents.Child(spec, "tolerations"), &p.Tolerations)
+	return p
+}
+
+// decode decodes a part of an object, if it has the form of the type.
+func decode[T any](n *yaml.Node, to *T) {
+	var plain any
+	if n == nil || n.Decode(&plain) != nil {
+		return
+	}
+	text, err := json.Marshal(plain)
+	if err != nil {
+		return
+	}
+	var value T
+	if json.Unmarshal(text, &value) == nil {
+		*to = value
+	}
 }
 
 // container reads the command and the image of a container.

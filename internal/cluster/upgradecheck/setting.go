@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/swdt-dev/swdt/internal/cluster/kubesettings"
 )
 
@@ -144,6 +146,8 @@ type Pods struct {
 	Place     Place
 	Images    []string
 	Selectors map[string]string // of nodes
+	// Spec has what decides which nodes take the pods: the selectors, the affinity and the tolerations.
+	Spec corev1.PodSpec
 	// HostProcess reports that each container is a HostProcess container, by its own setting or by that of the pods.
 	HostProcess bool
 }

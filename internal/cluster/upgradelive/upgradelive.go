@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +27,9 @@ type Options struct {
 	Selector labels.Selector // of Windows nodes; nil: all
 	// Workloads also reads Deployments and StatefulSets, which only a change of Windows can break.
 	Workloads bool
+	// Pods also reads all other kinds that make pods, and pods that none of them makes. A kind that the user may not list is
+	// recorded in the Reader.
+	Pods bool
 }
 
 // NoSuchNodeError reports a name that is no Windows node of the cluster.
@@ -73,7 +75,7 @@ func ReadImages(ctx context.Context, c *cluster.Cluster, r *upgradecheck.Reader,
 			present[n.Name] = append(present[n.Name], image.Names...)
 		}
 	}
-	return present, workloads(ctx, c, r, o, map[string]bool{})
+	return present, (&workloads{c, r, map[string]bool{}}).all(ctx, o)
 }
 
 // windowsNodes returns the chosen nodes, in the order of their names.
@@ -137,59 +139,10 @@ func nodeOf(n *corev1.Node) upgradecheck.Node {
 // objects reads the objects whose pods run on Windows nodes or run a program of Kubernetes, and their ConfigMaps.
 func objects(ctx context.Context, c *cluster.Cluster, r *upgradecheck.Reader, o Options) error {
 	maps := map[string]bool{metav1.NamespaceSystem + "/kube-proxy": true, metav1.NamespaceSystem + "/kubelet-config": true}
-	if err := workloads(ctx, c, r, o, maps); err != nil {
+	if err := (&workloads{c, r, maps}).all(ctx, o); err != nil {
 		return err
 	}
 	return configMaps(ctx, c, r, maps)
-}
-
-// workloads reads the objects whose pods run on Windows nodes or run a program of Kubernetes. It adds the names of the
-// ConfigMaps of the latter to maps.
-func workloads(ctx context.Context, c *cluster.Cluster, r *upgradecheck.Reader, o Options, maps map[string]bool) error {
-	read := func(kind string, object metav1.Object, template corev1.PodTemplateSpec) {
-		if !matters(template.Spec) {
-			return
-		}
-		for _, volume := range template.Spec.Volumes {
-			if volume.ConfigMap != nil && runsProgram(template.Spec) {
-				maps[object.GetNamespace()+"/"+volume.ConfigMap.Name] = true
-			}
-		}
-		text, err := yaml.Marshal(map[string]any{"kind": kind, "metadata": map[string]any{"name": object.GetName(),
-			"namespace": object.GetNamespace()}, "spec": map[string]any{"template": map[string]any{"spec": template.Spec}}})
-		if err != nil {
-			r.Unreadable(upgradecheck.Place{Object: kind + " " + object.GetNamespace() + "/" + object.GetName()}, err)
-			return
-		}
-		r.Texts++
-		r.Documents(text, upgradecheck.Place{})
-	}
-	apps := c.Clientset().AppsV1()
-	err := cluster.Pages(ctx, apps.DaemonSets(metav1.NamespaceAll).List, func(page *appsv1.DaemonSetList) {
-		for i := range page.Items {
-			read("DaemonSet", &page.Items[i], page.Items[i].Spec.Template)
-		}
-	})
-	if err != nil {
-		return c.Failure("list the DaemonSets", cluster.Permission{Verb: "list", Group: appsv1.GroupName, Resource: "daemonsets"}, err)
-	}
-	if o.Workloads {
-		if err := cluster.Pages(ctx, apps.Deployments(metav1.NamespaceAll).List, func(page *appsv1.DeploymentList) {
-			for i := range page.Items {
-				read("Deployment", &page.Items[i], page.Items[i].Spec.Template)
-			}
-		}); err != nil {
-			return c.Failure("list the Deployments", cluster.Permission{Verb: "list", Group: appsv1.GroupName, Resource: "deployments"}, err)
-		}
-		if err := cluster.Pages(ctx, apps.StatefulSets(metav1.NamespaceAll).List, func(page *appsv1.StatefulSetList) {
-			for i := range page.Items {
-				read("StatefulSet", &page.Items[i], page.Items[i].Spec.Template)
-			}
-		}); err != nil {
-			return c.Failure("list the StatefulSets", cluster.Permission{Verb: "list", Group: appsv1.GroupName, Resource: "statefulsets"}, err)
-		}
-	}
-	return nil
 }
 
 // mostMaps bounds the ConfigMaps that are read.

@@ -121,7 +121,7 @@ func (b *oven) pullImages(ctx context.Context) (message string, err error) {
 	defer func() { err = errors.Join(err, client.Close()) }()
 	for _, image := range wanted {
 		b.reporter.Step("pulling %s", image)
-		pulled, err := client.Pull(ctx, image)
+		pulled, err := client.Pull(ctx, image, criclient.PullOptions{})
 		if err != nil {
 			return "", fmt.Errorf("%w; the VM needs a way to the registry, or leave the images out with --no-pull", err)
 		}

@@ -7,7 +7,7 @@
 //   - check.go: bounds on the answers of a runtime, which is not trusted
 //   - json.go: messages as JSON
 //   - tables.go: messages as tables
-//   - build.go: which builds of Windows run an image
+//   - pull.go, downloads.go: pulls, and their progress
 package criclient
 
 import (

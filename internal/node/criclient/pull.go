@@ -18,30 +18,55 @@ type Pulled struct {
 	Size   uint64 `json:"size"` // bytes
 }
 
-// Pull makes the runtime pull an image without credentials, and returns the image that the runtime
-// has afterwards.
-func (c *Client) Pull(ctx context.Context, name string) (Pulled, error) {
+// PullOptions are the login and the progress of a pull.
+type PullOptions struct {
+	// Login is the login for the image's registry; nil: none. It is in the request alone, as kubelet sends it.
+	Login *runtimev1.AuthConfig
+	// Progress receives how many bytes containerd has downloaded since the call before; nil: nothing does. It is not called
+	// for a runtime that does not report downloads.
+	Progress func(n int64)
+}
+
+// Pull makes the runtime pull an image, and returns the image that the runtime has afterwards. The request is that of
+// kubelet for a pod without a RuntimeClass, so the image is unpacked for the snapshotter of the default handler.
+func (c *Client) Pull(ctx context.Context, name string, o PullOptions) (Pulled, error) {
+	stop := c.watchDownloads(ctx, o.Progress)
+	defer stop()
 	image := &runtimev1.ImageSpec{Image: name}
-	if _, err := c.Images.PullImage(ctx, &runtimev1.PullImageRequest{Image: image}); err != nil {
+	if _, err := c.Images.PullImage(ctx, &runtimev1.PullImageRequest{Image: image, Auth: o.Login}); err != nil {
 		return Pulled{}, fmt.Errorf("pull the image %s: %w", name, err)
 	}
-	status, err := c.Images.ImageStatus(ctx, &runtimev1.ImageStatusRequest{Image: image})
+	has, found, err := c.Image(ctx, name)
+	if err == nil && !found {
+		err = fmt.Errorf("pull the image %s: the runtime does not list it afterwards", name)
+	}
+	return has, err
+}
+
+// Image returns the image that the runtime has by this name. found is false if it has none.
+func (c *Client) Image(ctx context.Context, name string) (has Pulled, found bool, err error) {
+	status, err := c.Images.ImageStatus(ctx, &runtimev1.ImageStatusRequest{Image: &runtimev1.ImageSpec{Image: name}})
 	if err != nil {
-		return Pulled{}, fmt.Errorf("look at the image %s: %w", name, err)
+		return Pulled{}, false, fmt.Errorf("look at the image %s: %w", name, err)
 	}
 	is := status.GetImage()
 	if is == nil {
-		return Pulled{}, fmt.Errorf("pull the image %s: the runtime does not list it afterwards", name)
+		return Pulled{}, false, nil
 	}
-	return Pulled{Name: name, Digest: digestOf(is), ID: is.GetId(), Size: is.GetSize()}, nil
+	return Pulled{Name: name, Digest: digestOf(is, name), ID: is.GetId(), Size: is.GetSize()}, true, nil
 }
 
-// digestOf returns the digest of the image's manifest, or "".
-func digestOf(image *runtimev1.Image) string {
+// digestOf returns the digest of the image's manifest, or "". An image with the names of several repositories has that of the
+// named one.
+func digestOf(image *runtimev1.Image, name string) (first string) {
 	for _, reference := range image.GetRepoDigests() {
-		if _, digest, ok := strings.Cut(reference, "@"); ok {
+		repository, digest, ok := strings.Cut(reference, "@")
+		if ok && strings.HasPrefix(name, repository) {
 			return digest
 		}
+		if first == "" {
+			first = digest
+		}
 	}
-	return ""
+	return first
 }

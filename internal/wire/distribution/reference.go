@@ -118,8 +118,8 @@ func isLoopback(registry string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// host returns the address that is contacted.
-func (r Reference) host() string {
+// Host returns the address that is contacted, under which logins are kept.
+func (r Reference) Host() string {
 	return registry.Reference{Registry: r.Registry}.Host()
 }
 

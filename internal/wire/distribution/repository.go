@@ -93,7 +93,7 @@ func (r *Repository) getQuery(ctx context.Context, path string, query url.Values
 	if r.reference.PlainHTTP {
 		scheme = "http"
 	}
-	address := url.URL{Scheme: scheme, Host: r.reference.host(), Path: "/v2/" + r.reference.Repository + "/" + path,
+	address := url.URL{Scheme: scheme, Host: r.reference.Host(), Path: "/v2/" + r.reference.Repository + "/" + path,
 		RawQuery: query.Encode()}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {

@@ -35,7 +35,8 @@ func (p *Pulled) Add(image Image) {
 }
 
 // PullImage pretends to pull an image. An image exists for each name that does not contain
-// "missing". As with a real registry, the same name always has the same digest.
+// "missing". As with a real registry, the same name always has the same digest, and a name with a digest has that one
+// (updateImage in internal/cri/server/images/image_pull.go of containerd 2.4.2).
 func (s *imageService) PullImage(_ context.Context, request *runtimev1.PullImageRequest) (
 	*runtimev1.PullImageResponse, error) {
 	ref := request.GetImage().GetImage()
@@ -51,11 +52,14 @@ func (s *imageService) PullImage(_ context.Context, request *runtimev1.PullImage
 	case strings.Contains(ref, "missing"):
 		return nil, status.Errorf(codes.NotFound, "failed to pull and unpack image %q: not found", ref)
 	}
-	name, _, _ := strings.Cut(ref, "@")
+	name, digest, pinned := strings.Cut(ref, "@")
+	if !pinned {
+		digest = "sha256:" + id("manifest of "+ref)
+	}
 	if colon := strings.LastIndex(name, ":"); colon > strings.LastIndex(name, "/") {
 		name = name[:colon]
 	}
-	image := Image{ID: id(ref), Tag: ref, Size: 100 << 20, Digest: name + "@sha256:" + id("manifest of "+ref)}
+	image := Image{ID: id(ref), Tag: ref, Size: 100 << 20, Digest: name + "@" + digest}
 	s.removed.forget(image.ID)
 	s.pulled.Add(image)
 	return &runtimev1.PullImageResponse{ImageRef: image.image().Id}, nil
