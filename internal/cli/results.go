@@ -31,6 +31,9 @@ type output struct {
 	// columns returns the columns of the table of one node in text or, if wide is true, in -o wide; a command without
 	// columns has no --sort-by.
 	columns func(wide bool) []string
+	// oneTable reports whether the table has these columns for any number of nodes. Without it, the table of several nodes
+	// has a column NODE before them.
+	oneTable bool
 	// wide reports whether -o wide prints more columns.
 	wide bool
 	// formats are formats that only this command has, such as svg. If there is no document,

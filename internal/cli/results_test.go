@@ -260,6 +260,25 @@ func TestEveryWideTableIsWider(t *testing.T) {
 	}
 }
 
+// TestEveryWideTableCanBeSorted requires --sort-by of each command with -o wide, except of pages with rows of several
+// kinds.
+func TestEveryWideTableCanBeSorted(t *testing.T) {
+	severalKinds := []string{"doctor", "doctor compare", "lint", "upgrade check", "network services", "netpol run", "selftest"}
+	for _, result := range cli.Results() {
+		if result.Command == "" {
+			continue
+		}
+		cmd, _, err := cli.Tree().Find(strings.Fields(result.Command))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sorts := cmd.Flags().Lookup("sort-by") != nil
+		if want := slices.Contains(result.Formats, "wide") && !slices.Contains(severalKinds, result.Command); want && !sorts {
+			t.Errorf("swdt %s has -o wide and no --sort-by", result.Command)
+		}
+	}
+}
+
 // wider ARG… runs swdt without and with -o wide, and requires longer lines.
 func wider(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {

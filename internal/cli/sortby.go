@@ -51,8 +51,11 @@ func (a *app) chooseOrder(cmd *cobra.Command) error {
 		return nil
 	}
 	declared, chosen := a.printer.declared, order.Parse(a.global.sortBy)
-	columns := append([]string{nodeColumn}, declared.columns(a.format() == result.Wide)...)
-	known := strings.Join(columns[1:], ", ")
+	own := declared.columns(a.format() == result.Wide)
+	columns, known := own, strings.Join(own, ", ")
+	if !declared.oneTable {
+		columns = append([]string{nodeColumn}, own...)
+	}
 	switch {
 	case a.inText() && chosen.Path != "":
 		return usagef("--%s %s: a JSONPath sorts the rows of -o json, yaml and of templates; the columns of the table are %s",
@@ -61,7 +64,7 @@ func (a *app) chooseOrder(cmd *cobra.Command) error {
 		a.printer.order = chosen
 		return nil
 	case a.inText():
-		return a.noColumn(cmd, chosen.Column, columns)
+		return a.noColumn(cmd, chosen.Column, known, columns)
 	case chosen.Path == "":
 		return usagef("--%s %s: -o %s has no columns; write a JSONPath of a row, such as {.name}", sortByFlag, a.global.sortBy,
 			a.format())
@@ -75,9 +78,8 @@ func (a *app) chooseOrder(cmd *cobra.Command) error {
 }
 
 // noColumn returns the error about a column that the table does not have.
-func (a *app) noColumn(cmd *cobra.Command, column string, columns []string) error {
+func (a *app) noColumn(cmd *cobra.Command, column, known string, columns []string) error {
 	wide := a.printer.declared.columns(true)
-	known := strings.Join(columns[1:], ", ")
 	if order.Find(wide, column) >= 0 {
 		return usagef("--%s %s: only -o wide has this column; without it the columns are %s", sortByFlag, column, known)
 	}

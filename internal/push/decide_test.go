@@ -101,12 +101,7 @@ func TestAServiceOfASimilarName(t *testing.T) {
 	} {
 		b := newBench(t, v1alpha1.Provisioner{Name: c.name, SourceURL: "p.exe", Destination: c.destination})
 		b.source("p.exe", program("p", "v1"))
-		for _, service := range []string{"kubelet", "containerd"} {
-			if _, err := b.node.Node.Services.Create(t.Context(),
-				&agentv1.ServiceConfig{Name: service, CommandLine: `C:\k\` + "other.exe"}); err != nil {
-				t.Fatal(err)
-			}
-		}
+		b.swap.answer = func(s *agentv1.ComponentState) { s.Services = []string{"kubelet", "containerd"} }
 		if c.refused {
 			b.refused(Options{}, "no service "+c.name, "service: none")
 			b.doc.Node.Spec.Kubernetes.Provisioners[0].Service = "none"

@@ -38,10 +38,7 @@ func Place(ctx context.Context, n *node.Node, doc config.Document, names []strin
 	if err != nil {
 		return doc, err
 	}
-	services, err := w.services(ctx, now.components)
-	if err != nil {
-		return doc, err
-	}
+	services := w.services(now.components)
 	provisioners := slices.Clone(doc.Node.Spec.Kubernetes.Provisioners)
 	for _, c := range now.components {
 		i := slices.IndexFunc(provisioners, func(p v1alpha1.Provisioner) bool { return p.Name == c.spec.Name })

@@ -143,22 +143,13 @@ func (c seen) isWrapper() bool {
 
 // services returns the names of the node's services if a component lacks its own, since it then may
 // have another name; else nil.
-func (w *work) services(ctx context.Context, components []seen) ([]string, error) {
+func (w *work) services(components []seen) []string {
 	for _, c := range components {
-		if w.options.Registers || c.joined || c.state.GetService() != nil || c.spec.RunBy() == "" || len(c.state.GetRunBy()) > 0 {
-			continue
+		if names := c.state.GetServices(); len(names) > 0 && !w.options.Registers && !c.joined {
+			return names
 		}
-		reply, err := w.node.Services.List(ctx, &agentv1.ListServicesRequest{})
-		if err != nil {
-			return nil, fmt.Errorf("list the node's services: %w", err)
-		}
-		var names []string
-		for _, s := range reply.GetServices() {
-			names = append(names, s.GetName())
-		}
-		return names, nil
 	}
-	return nil, nil
+	return nil
 }
 
 // startStopped starts the components' services that are stopped.

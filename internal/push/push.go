@@ -39,11 +39,7 @@ func (w *work) push(ctx context.Context) error {
 	if now, err = w.settlePending(ctx, now); err != nil {
 		return err
 	}
-	services, err := w.services(ctx, now.components)
-	if err != nil {
-		return err
-	}
-	decided, err := w.decideAll(now, binaries, services)
+	decided, err := w.decideAll(now, binaries, w.services(now.components))
 	if err != nil {
 		return err
 	}

@@ -265,8 +265,11 @@ func (l SnapshotList) WriteText(w io.Writer) error {
 		rows = append(rows, []string{s.Name, ui.Age(time.Since(s.Taken)), memory, size})
 	}
 	return ui.TableOr(w, "VM "+l.VM+" has no snapshots; `swdt vm snapshot save` makes one",
-		[]string{"NAME", "AGE", "MEMORY", "SIZE"}, rows)
+		SnapshotColumns(ui.IsWide(w)), rows)
 }
+
+// SnapshotColumns returns the columns of the table of a SnapshotList.
+func SnapshotColumns(bool) []string { return []string{"NAME", "AGE", "MEMORY", "SIZE"} }
 
 // AddressList is the list of a VM's addresses.
 type AddressList struct {
@@ -280,8 +283,11 @@ func (l AddressList) WriteText(w io.Writer) error {
 	for _, a := range l.Addresses {
 		rows = append(rows, []string{a.IP.String(), strconv.Itoa(a.Port), a.Source})
 	}
-	return ui.Table(w, []string{"ADDRESS", "PORT", "SOURCE"}, rows)
+	return ui.Table(w, AddressColumns(ui.IsWide(w)), rows)
 }
+
+// AddressColumns returns the columns of the table of an AddressList.
+func AddressColumns(bool) []string { return []string{"ADDRESS", "PORT", "SOURCE"} }
 
 // ConsoleList is the list of a VM's consoles.
 type ConsoleList struct {

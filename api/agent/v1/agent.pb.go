@@ -6414,6 +6414,7 @@ type ComponentState struct {
 	Running       *Image          `protobuf:"bytes,15,opt,name=running,proto3" json:"running,omitempty"`          // the file that the service's process runs; unset: no process, or unknown
 	Starts        *Image          `protobuf:"bytes,16,opt,name=starts,proto3" json:"starts,omitempty"`            // the file that the service's next start runs; unset: unknown
 	Program       *ServiceProgram `protobuf:"bytes,17,opt,name=program,proto3" json:"program,omitempty"`          // of the service
+	Services      []string        `protobuf:"bytes,18,rep,name=services,proto3" json:"services,omitempty"`        // of the node; set only if the component's own service does not exist and run_by is empty
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6558,6 +6559,13 @@ func (x *ComponentState) GetStarts() *Image {
 func (x *ComponentState) GetProgram() *ServiceProgram {
 	if x != nil {
 		return x.Program
+	}
+	return nil
+}
+
+func (x *ComponentState) GetServices() []string {
+	if x != nil {
+		return x.Services
 	}
 	return nil
 }
@@ -8035,7 +8043,7 @@ const file_agent_proto_rawDesc = "" +
 	"components\x18\x01 \x03(\v2\x1d.swdt.agent.v1.ComponentStateR\n" +
 	"components\x12>\n" +
 	"\ftransactions\x18\x02 \x03(\v2\x1a.swdt.agent.v1.TransactionR\ftransactions\x12/\n" +
-	"\x05facts\x18\x03 \x01(\v2\x19.swdt.agent.v1.FactsReplyR\x05facts\"\xe9\x04\n" +
+	"\x05facts\x18\x03 \x01(\v2\x19.swdt.agent.v1.FactsReplyR\x05facts\"\x85\x05\n" +
 	"\x0eComponentState\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06exists\x18\x02 \x01(\bR\x06exists\x12\x16\n" +
@@ -8054,7 +8062,8 @@ const file_agent_proto_rawDesc = "" +
 	"\x06run_by\x18\x0e \x03(\tR\x05runBy\x12.\n" +
 	"\arunning\x18\x0f \x01(\v2\x14.swdt.agent.v1.ImageR\arunning\x12,\n" +
 	"\x06starts\x18\x10 \x01(\v2\x14.swdt.agent.v1.ImageR\x06starts\x127\n" +
-	"\aprogram\x18\x11 \x01(\v2\x1d.swdt.agent.v1.ServiceProgramR\aprogram\"\xb7\x01\n" +
+	"\aprogram\x18\x11 \x01(\v2\x1d.swdt.agent.v1.ServiceProgramR\aprogram\x12\x1a\n" +
+	"\bservices\x18\x12 \x03(\tR\bservices\"\xb7\x01\n" +
 	"\x05Image\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12 \n" +
 	"\vdestination\x18\x02 \x01(\bR\vdestination\x12\x16\n" +

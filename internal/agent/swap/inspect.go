@@ -59,9 +59,28 @@ func (i *inspection) run(ctx context.Context) error {
 		i.state.Outdated = i.outdated(info)
 	}
 	if i.question.GetService() != "" && i.state.GetService() == nil {
-		i.state.RunBy = runBy(ctx, i.platform.Services, destination)
+		if err := i.inspectOthers(ctx); err != nil {
+			return err
+		}
 	}
 	return i.inspectPrevious(ctx)
+}
+
+// inspectOthers finds the other services that run the binary. If there are none, it returns the names of all services,
+// since the component's service may have a similar name.
+func (i *inspection) inspectOthers(ctx context.Context) error {
+	all, err := i.platform.Services.List(ctx)
+	if err != nil {
+		return fmt.Errorf("list the services: %w", err)
+	}
+	i.state.RunBy = runBy(ctx, i.platform.Services, all, i.question.GetDestination())
+	if len(i.state.GetRunBy()) > 0 {
+		return nil
+	}
+	for _, s := range all {
+		i.state.Services = append(i.state.Services, s.Name)
+	}
+	return nil
 }
 
 func (i *inspection) inspectService(ctx context.Context) error {

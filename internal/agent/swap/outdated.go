@@ -66,15 +66,11 @@ func isBeside(destination, path string) bool {
 	return len(path) > end && samePath(path[:end], aside) && !strings.ContainsAny(path[end:], `/\`)
 }
 
-// runBy returns the services whose command line contains a destination. It searches all running
-// services, and the stopped service that has the destination's file name, without the extension, as
+// runBy returns those of all services whose command line contains a destination. It searches the
+// running services, and the stopped service that has the destination's file name, without the extension, as
 // its name. It skips services whose registration cannot be read, since the result only helps to
 // find a misspelt name.
-func runBy(ctx context.Context, services platform.Services, destination string) (names []string) {
-	all, err := services.List(ctx)
-	if err != nil {
-		return nil
-	}
+func runBy(ctx context.Context, services platform.Services, all []platform.ServiceStatus, destination string) (names []string) {
 	stem, _, _ := strings.Cut(baseName(destination), ".")
 	for _, s := range all {
 		if s.PID == 0 && !strings.EqualFold(s.Name, stem) {

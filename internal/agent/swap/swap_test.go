@@ -299,6 +299,11 @@ func TestInspectSeesAProcessOlderThanItsFile(t *testing.T) {
 				len(a.GetRunBy()), a.GetRunBy())
 		case a.GetRunBy()[0] != "kubelet":
 			t.Errorf("a service of another name runs the file: a.GetRunBy()[0] is %q, want %q", a.GetRunBy()[0], "kubelet")
+		case len(a.GetServices()) != 0:
+			t.Errorf("a service of another name runs the file: want no list of all services, and got %q", a.GetServices())
+		}
+		if a := n.inspectRunning(t, `C:\k\tool.exe`, "tool"); !slices.Contains(a.GetServices(), "kubelet") {
+			t.Errorf("no service runs the file: the services are %q, which lack kubelet", a.GetServices())
 		}
 
 		n.push(t, swap.Component{Name: "kubelet", Destination: kubeletExe, Service: "kubelet"})

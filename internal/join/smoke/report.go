@@ -125,12 +125,17 @@ func (r Report) failure() error {
 	return e
 }
 
-// WriteText writes a line for each leg of each node, and then a line that counts the legs.
-func (r Report) WriteText(p *ui.Page) error {
+// Columns returns the columns of the table of a Report. If wide is true, they are those of -o wide.
+func Columns(wide bool) []string {
 	header := []string{"NODE", "LEG", "RESULT", "TIME", "MESSAGE"}
-	if p.Wide {
+	if wide {
 		header = slices.Insert(header, 1, "BUILD", "POD")
 	}
+	return header
+}
+
+// WriteText writes a line for each leg of each node, and then a line that counts the legs.
+func (r Report) WriteText(p *ui.Page) error {
 	var rows [][]string
 	for _, n := range r.Nodes {
 		for _, l := range n.Legs {
@@ -141,7 +146,7 @@ func (r Report) WriteText(p *ui.Page) error {
 			rows = append(rows, row)
 		}
 	}
-	if err := ui.TableOr(p, "no Windows node was tested", header, rows); err != nil {
+	if err := ui.TableOr(p, "no Windows node was tested", Columns(p.Wide), rows); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(p, r.Sentence())

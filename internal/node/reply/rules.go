@@ -173,6 +173,7 @@ var rules = sync.OnceValue(func() map[string]rule {
 		"ComponentState.previous_version":  text(longText),
 		"ComponentState.leftovers":         list(1<<12, path),
 		"ComponentState.run_by":            list(1<<10, line(shortText)),
+		"ComponentState.services":          list(1<<15, line(shortText)),
 		"ComponentState.error":             text(hugeText),
 		"Image.path":                       line(winpath.Longest),
 		"Image.sha256":                     optional(sha256),

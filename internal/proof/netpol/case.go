@@ -103,11 +103,16 @@ func (l List) WriteText(page *ui.Page) error {
 		}
 		rows = append(rows, row)
 	}
+	return ui.Table(page, ListColumns(page.Wide), rows)
+}
+
+// ListColumns returns the columns of the table of a List. If wide is true, they are those of -o wide.
+func ListColumns(wide bool) []string {
 	header := []string{"CASE", "PROVES"}
-	if page.Wide {
+	if wide {
 		header = append(header, "POLICIES")
 	}
-	return ui.Table(page, header, rows)
+	return header
 }
 
 // policyNames returns the names of the policies, as NAMESPACE/NAME.

@@ -193,12 +193,16 @@ func LoadReport(path string) (Report, error) {
 	return ReadReport(text, path)
 }
 
+// Columns returns the columns of the table of a Report. If wide is true, they are those of -o wide.
+func Columns(wide bool) []string {
+	if wide {
+		return []string{"CASE", "CATEGORY", "RESULT", "TIME", "PROVES", "MESSAGE"}
+	}
+	return []string{"CASE", "RESULT", "TIME", "MESSAGE"}
+}
+
 // WriteText writes a line for each case, and then a line that counts the results.
 func (r Report) WriteText(p *ui.Page) error {
-	header := []string{"CASE", "RESULT", "TIME", "MESSAGE"}
-	if p.Wide {
-		header = []string{"CASE", "CATEGORY", "RESULT", "TIME", "PROVES", "MESSAGE"}
-	}
 	var rows [][]string
 	for _, c := range r.Cases {
 		row := []string{c.ID, coloured(c.Result), took(c), c.Message}
@@ -207,7 +211,7 @@ func (r Report) WriteText(p *ui.Page) error {
 		}
 		rows = append(rows, row)
 	}
-	if err := ui.TableOr(p, "no cases", header, rows); err != nil {
+	if err := ui.TableOr(p, "no cases", Columns(p.Wide), rows); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(p, r.Sentence())

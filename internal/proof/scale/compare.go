@@ -138,6 +138,15 @@ func (c Comparison) Worse() bool {
 	return false
 }
 
+// ComparisonColumns returns the columns of the table of a Comparison. If wide is true, they are those of -o wide.
+func ComparisonColumns(wide bool) []string {
+	header := []string{"CHANGE", "NODE", "PHASE", "VALUE", "BEFORE", "AFTER", "BY"}
+	if wide {
+		header = append(header, "UNIT")
+	}
+	return header
+}
+
 // WriteText writes a line for each value that differs; with the format wide, for each value.
 func (c Comparison) WriteText(p *ui.Page) error {
 	var rows [][]string
@@ -153,11 +162,7 @@ func (c Comparison) WriteText(p *ui.Page) error {
 		}
 		rows = append(rows, row)
 	}
-	header := []string{"CHANGE", "NODE", "PHASE", "VALUE", "BEFORE", "AFTER", "BY"}
-	if p.Wide {
-		header = append(header, "UNIT")
-	}
-	err := ui.TableOr(p, "no value differs", header, rows)
+	err := ui.TableOr(p, "no value differs", ComparisonColumns(p.Wide), rows)
 	if err == nil {
 		_, err = fmt.Fprintf(p, "%s: %d worse, %d better, %d the same, within %g%% or the resolution\n", c.Load,
 			counts[Worse], counts[Better], counts[Same], c.Tolerance)

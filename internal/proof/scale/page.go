@@ -24,6 +24,6 @@ func (r Report) WritePage(w io.Writer) error {
 			}
 			return all
 		},
-		"header": func() []string { return r.header(true)[1:] },
+		"header": func() []string { return Columns(true)[1:] },
 	}, r)
 }

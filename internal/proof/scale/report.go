@@ -13,7 +13,7 @@ const shownFaults = 10
 
 // WriteText writes a line for each phase of each node, then the problems, and what the run itself cost.
 func (r Report) WriteText(p *ui.Page) error {
-	if err := ui.Table(p, r.header(p.Wide), r.rows(p.Wide)); err != nil {
+	if err := ui.Table(p, Columns(p.Wide), r.rows(p.Wide)); err != nil {
 		return err
 	}
 	for _, n := range r.Nodes {
@@ -28,7 +28,8 @@ func (r Report) WriteText(p *ui.Page) error {
 	return err
 }
 
-func (r Report) header(wide bool) []string {
+// Columns returns the columns of the table of a Report. If wide is true, they are those of -o wide.
+func Columns(wide bool) []string {
 	header := []string{"NODE", "PHASE", "PROGRAMMED", "HALF", "90%", "99%", "ALL", "RESOLUTION", "SYNCS", "PROXY CPU",
 		"HNS CPU", "MEMORY"}
 	if wide {

@@ -92,5 +92,8 @@ func (c Comparison) WriteText(p *ui.Page) error {
 	if _, err := fmt.Fprintf(p, "first:  %s\nsecond: %s\n", c.Here, c.There); err != nil {
 		return err
 	}
-	return ui.TableOr(p, "no differences", []string{"CLAIM", "ANSWER", "FIRST", "SECOND"}, rows)
+	return ui.TableOr(p, "no differences", ComparisonColumns(p.Wide), rows)
 }
+
+// ComparisonColumns returns the columns of the table of a Comparison.
+func ComparisonColumns(bool) []string { return []string{"CLAIM", "ANSWER", "FIRST", "SECOND"} }

@@ -16,13 +16,17 @@ func (p Plan) Names() []string {
 	return names
 }
 
+// Columns returns the columns of the table of a Plan. If wide is true, they are those of -o wide.
+func Columns(wide bool) []string {
+	if wide {
+		return []string{"SPEC", "SOURCE"}
+	}
+	return []string{"SPEC"}
+}
+
 // WriteText writes a line for each spec, the findings, and the number of specs.
 func (p Plan) WriteText(page *ui.Page) error {
 	var rows [][]string
-	header := []string{"SPEC"}
-	if page.Wide {
-		header = append(header, "SOURCE")
-	}
 	for _, s := range p.Specs {
 		row := []string{s.Name}
 		if page.Wide {
@@ -30,7 +34,7 @@ func (p Plan) WriteText(page *ui.Page) error {
 		}
 		rows = append(rows, row)
 	}
-	if err := ui.Table(page, header, rows); err != nil {
+	if err := ui.Table(page, Columns(page.Wide), rows); err != nil {
 		return err
 	}
 	if err := WriteFindings(page, p.Findings); err != nil {

@@ -117,6 +117,15 @@ func (c Comparison) Worse() bool {
 	})
 }
 
+// ComparisonColumns returns the columns of the table of a Comparison. If wide is true, they are those of -o wide.
+func ComparisonColumns(wide bool) []string {
+	header := []string{"CHANGE", "BEFORE", "AFTER", "TIME", "NOW", "SPEC"}
+	if wide {
+		header = append(header, "MESSAGE")
+	}
+	return header
+}
+
 // WriteText writes a line for each spec whose verdict differs, and then the numbers. With the format wide,
 // it writes a line for each spec, with its message.
 func (c Comparison) WriteText(p *ui.Page) error {
@@ -132,11 +141,7 @@ func (c Comparison) WriteText(p *ui.Page) error {
 		}
 		rows = append(rows, row)
 	}
-	header := []string{"CHANGE", "BEFORE", "AFTER", "TIME", "NOW", "SPEC"}
-	if p.Wide {
-		header = append(header, "MESSAGE")
-	}
-	err := ui.TableOr(p, "no verdict differs", header, rows)
+	err := ui.TableOr(p, "no verdict differs", ComparisonColumns(p.Wide), rows)
 	if err == nil {
 		_, err = fmt.Fprintf(p, "%d broken, %d fixed, %d the same; before: %s; after: %s\n", c.Counts[Broken],
 			c.Counts[Fixed], c.Counts[Same], c.Before.Summary, c.After.Summary)

@@ -134,6 +134,15 @@ const (
 	shownMessage = 200
 )
 
+// Columns returns the columns of the table of a Report. If wide is true, they are those of -o wide.
+func Columns(wide bool) []string {
+	header := []string{"VERDICT", "TIME", "SPEC", "MESSAGE"}
+	if wide {
+		header = append(header, "SOURCE")
+	}
+	return header
+}
+
 // WriteText writes a line for each spec that did not pass, for passed ones if they are few, and then the
 // numbers.
 func (r Report) WriteText(p *ui.Page) error {
@@ -148,12 +157,8 @@ func (r Report) WriteText(p *ui.Page) error {
 		}
 		rows = append(rows, row)
 	}
-	header := []string{"VERDICT", "TIME", "SPEC", "MESSAGE"}
-	if p.Wide {
-		header = append(header, "SOURCE")
-	}
 	if len(rows) > 0 {
-		if err := ui.Table(p, header, rows); err != nil {
+		if err := ui.Table(p, Columns(p.Wide), rows); err != nil {
 			return err
 		}
 	}

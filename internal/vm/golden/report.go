@@ -66,6 +66,15 @@ func (l List) Names() (names []string) {
 	return names
 }
 
+// Columns returns the columns of the table of a List. If wide is true, they are those of -o wide.
+func Columns(wide bool) []string {
+	header := []string{"KEY", "WINDOWS", "BUILD", "SIZE", "MADE", "USED BY"}
+	if wide {
+		header = append(header, "ISO", "ACCELERATOR", "FOLDER")
+	}
+	return header
+}
+
 // WriteText writes a table of images.
 func (l List) WriteText(w io.Writer) error {
 	var rows [][]string
@@ -80,11 +89,7 @@ func (l List) WriteText(w io.Writer) error {
 		}
 		rows = append(rows, row)
 	}
-	header := []string{"KEY", "WINDOWS", "BUILD", "SIZE", "MADE", "USED BY"}
-	if ui.IsWide(w) {
-		header = append(header, "ISO", "ACCELERATOR", "FOLDER")
-	}
-	if err := ui.TableOr(w, "there are no golden images; `swdt vm image build` makes one", header, rows); err != nil {
+	if err := ui.TableOr(w, "there are no golden images; `swdt vm image build` makes one", Columns(ui.IsWide(w)), rows); err != nil {
 		return err
 	}
 	for _, i := range l.Images {
