@@ -44,7 +44,7 @@ func newThroughCluster(t testing.TB) throughCluster {
 	c := throughCluster{podCluster: newPodCluster(t)}
 	c.needsAddress(t)
 	// Wine has no PowerShell, and its prefix lacks SYSTEM's profile.
-	ok(t, "cp", "-c", c.config, windowsProgram(t, "powershell"), `node:C:\windows\system32\powershell.exe`)
+	ok(t, "cp", "-c", c.config, windowsProgram(t, "powershell"), `node:C:\windows\system32\WindowsPowerShell\v1.0\powershell.exe`)
 	c.profile = filepath.Join(c.cluster.Prefix, "drive_c/windows/system32/config/systemprofile")
 	if err := os.MkdirAll(c.profile, 0o700); err != nil {
 		t.Fatal(err)
