@@ -99,7 +99,9 @@ func isFactsFile(arg string) bool {
 }
 
 // isBundle reports whether a file has the name of a bundle of `swdt diag`.
-func isBundle(file string) bool { return strings.HasSuffix(file, ".tar.gz") || strings.HasSuffix(file, ".tgz") }
+func isBundle(file string) bool {
+	return strings.HasSuffix(file, ".tar.gz") || strings.HasSuffix(file, ".tgz")
+}
 
 // asks reports whether nodes are asked, besides those of files.
 func (o *doctorCompareOptions) asks(a *app) bool {

@@ -24,7 +24,7 @@ func Flag(line, name string) string {
 }
 
 // Switch reports whether a flag with a boolean value is on in a program that parses flags as Kubernetes' programs do
-// (github.com/spf13/pflag): the last of several counts, a value stands behind an equals sign, and a flag without one is on.
+// (github.com/spf13/pflag): the last of several counts, a value follows an equals sign, and a flag without one is on.
 func Switch(line, name string) (on bool) {
 	for _, arg := range Split(line) {
 		given, value, assigned := strings.Cut(strings.TrimLeft(arg, "-"), "=")
