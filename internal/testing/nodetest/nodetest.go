@@ -113,7 +113,7 @@ func (n *Node) Reconnect(ctx context.Context) error {
 	n.sessions++
 	client = n.link.shape(client)
 	n.conn = client
-	session := n.Machine.Process(fmt.Sprintf("session %d", n.sessions))
+	session := n.Machine.Spawn(fmt.Sprintf("session %d", n.sessions))
 	n.mutex.Unlock()
 	served := make(chan struct{})
 	n.mutex.Lock()
@@ -121,7 +121,8 @@ func (n *Node) Reconnect(ctx context.Context) error {
 	n.mutex.Unlock()
 	go func() {
 		defer close(served)
-		_ = agent.Serve(context.WithoutCancel(ctx), agent.Machine{Platform: session, Executable: n.executable,
+		defer session.Exit() // as the agent, which ends with its connection
+		_ = agent.Serve(context.WithoutCancel(ctx), agent.Machine{Platform: session.Platform, Executable: n.executable,
 			Hash: n.hash}, server)
 	}()
 	n.t.Cleanup(func() {
