@@ -61,7 +61,7 @@ func TestFixOfObjects(t *testing.T) {
 	}
 	code, out := run("--fix", "--dry-run")
 	for _, want := range []string{"ConfigMap kube-system/kube-proxy: planned", "  -featureGates: {WinDSR: true, WindowsGracefulNodeShutdown: true}",
-		"  +featureGates: {WindowsGracefulNodeShutdown: true}", "helm upgrade", "kubectl rollout restart",
+		"  +featureGates: {WindowsGracefulNodeShutdown: true}", "helm upgrade", "restart the DaemonSet or Deployment",
 		"left: DaemonSet kube-system/proxy-of-the-image", "start kube-proxy.exe with a command of your own"} {
 		if code != 5 || !strings.Contains(out, want) {
 			t.Errorf("exit code %d, no %q in\n%s", code, want, out)

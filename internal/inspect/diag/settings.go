@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -31,12 +32,18 @@ func (b *Bundle) Settings(ctx context.Context, r *upgradecheck.Reader, windows b
 	if err != nil {
 		return err
 	}
+	if len(nodes) == 0 {
+		return &NoBundleError{Path: b.Path, Why: "it has no node; collect it with `swdt diag`"}
+	}
 	for _, n := range nodes {
 		facts, err := n.facts(ctx, windows, table)
 		if err != nil {
 			why := cmp.Or(n.Error, err.Error())
 			facts = upgradecheck.Facts{Nodes: []upgradecheck.Node{{Name: n.Name, Result: upgradecheck.NodeFailed, Read: []string{}, Error: why}},
 				Unread: []upgradecheck.Unread{{Place: upgradecheck.Place{Node: n.Name}, Why: why}}}
+		}
+		for _, name := range slices.Sorted(maps.Keys(n.missing)) {
+			facts.Unread = append(facts.Unread, upgradecheck.Unread{Place: upgradecheck.Place{Node: n.Name, Object: name}, Why: n.missing[name]})
 		}
 		r.Add(facts)
 		n.pods(r)
@@ -65,6 +72,9 @@ const (
 type storedNode struct {
 	NodeRecord
 	files map[string]storedFile // of the configuration, by their paths on the node in lower case
+	// missing are the tables, and the files by their paths on the node in lower case, that the manifest names and that could
+	// not be read, with the reason.
+	missing map[string]string
 
 	machine    machineFacts
 	services   []serviceRow
@@ -88,35 +98,68 @@ func (n *storedNode) tables() map[string]any {
 		"environment": &n.variables, clusterNode: &n.object, clusterPods: &n.podsOn}
 }
 
-// stored reads all nodes in one pass through the bundle.
+const (
+	// largestConfiguration is the largest size of a configuration file or script that is read, in bytes.
+	largestConfiguration = 4 << 20
+	// largestSettings bounds the bytes of all tables and files that are read out of one bundle.
+	largestSettings = 256 << 20
+)
+
+// entry is a table or a file of a bundle that is wanted.
+type entry struct {
+	node  *storedNode
+	name  string // in storedNode.missing
+	limit int64
+	take  func([]byte) error
+}
+
+// stored reads all nodes in one pass through the bundle. A table or a file that cannot be read is in storedNode.missing.
 func (b *Bundle) stored() ([]*storedNode, error) {
 	var all []*storedNode
-	wanted := map[string]func([]byte) error{}
+	wanted := map[string]entry{}
+	want := func(path string, e entry) {
+		wanted[path] = e
+		e.node.missing[e.name] = "the manifest names it, and the bundle does not have it"
+	}
 	for _, record := range b.Manifest.Nodes {
-		n := &storedNode{NodeRecord: record, files: map[string]storedFile{}}
+		n := &storedNode{NodeRecord: record, files: map[string]storedFile{}, missing: map[string]string{}}
 		all = append(all, n)
 		for name, value := range n.tables() {
 			if slices.Contains(n.Tables(), name) {
-				wanted[n.table(name, "json")] = func(content []byte) error { return json.Unmarshal(content, value) }
+				want(n.table(name, "json"), entry{n, name, largestTable, func(content []byte) error { return json.Unmarshal(content, value) }})
 			}
 		}
 		for _, file := range n.collector(ofConfiguration).Files {
-			wanted[file.Path] = func(content []byte) error {
-				n.files[strings.ToLower(file.From)] = storedFile{file, content}
+			from := strings.ToLower(file.From)
+			want(file.Path, entry{n, from, largestConfiguration, func(content []byte) error {
+				n.files[from] = storedFile{file, content}
 				return nil
-			}
+			}})
 		}
 	}
+	left := int64(largestSettings)
 	return all, b.each(func(name string, content io.Reader) (bool, error) {
-		take := wanted[name]
-		if take == nil {
+		e, ok := wanted[name]
+		if !ok {
 			return true, nil
 		}
 		var text bytes.Buffer
-		if _, err := text.ReadFrom(io.LimitReader(content, largestTable)); err != nil {
+		limit := min(e.limit, left)
+		n, err := text.ReadFrom(io.LimitReader(content, limit+1))
+		left -= n
+		switch {
+		case err != nil:
 			return false, err
+		case n > limit:
+			e.node.missing[e.name] = "it is larger than the check reads"
+			return true, nil
 		}
-		return true, take(text.Bytes())
+		if err := e.take(text.Bytes()); err != nil {
+			e.node.missing[e.name] = "read it: " + err.Error()
+			return true, nil
+		}
+		delete(e.node.missing, e.name)
+		return true, nil
 	})
 }
 
@@ -182,12 +225,20 @@ type LackError struct{ Why string }
 
 func (e *LackError) Error() string { return "the bundle does not have it: " + e.Why }
 
+// A DamageError reports a table or a file of a bundle's manifest that cannot be read.
+type DamageError struct{ Why string }
+
+func (e *DamageError) Error() string { return "the bundle is damaged: " + e.Why }
+
 func (n *storedNode) lacks(collector string) error {
 	return &LackError{Why: cmp.Or(n.collector(collector).Error, "the collector "+collector+" has no result")}
 }
 
 // Components implements nodesettings.Source.
 func (n *storedNode) Components(context.Context) (*agentv1.InspectReply, error) {
+	if why, ok := n.missing[ofServices]; ok {
+		return nil, &DamageError{Why: why}
+	}
 	if !slices.Contains(n.Tables(), ofServices) {
 		return nil, n.lacks(ofServices)
 	}
@@ -215,7 +266,10 @@ func (n *storedNode) Components(context.Context) (*agentv1.InspectReply, error) 
 // File implements nodesettings.Source.
 func (n *storedNode) File(_ context.Context, at string) ([]byte, error) {
 	file, ok := n.files[strings.ToLower(at)]
+	why, missing := n.missing[strings.ToLower(at)]
 	switch {
+	case missing:
+		return nil, &DamageError{Why: why}
 	case ok && file.Cut != "":
 		return nil, &LackError{Why: file.Cut + " is missing"}
 	case ok:
@@ -271,6 +325,8 @@ func (n *storedNode) Values(_ context.Context, key string) (values []*agentv1.Re
 	switch {
 	case len(values) > 0:
 		return values, nil
+	case n.missing[ofRegistry] != "":
+		return nil, &DamageError{Why: n.missing[ofRegistry]}
 	case n.collector(ofRegistry).Result != Done:
 		return nil, n.lacks(ofRegistry)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/swdt-dev/swdt/internal/cluster/kubesettings"
@@ -14,10 +15,13 @@ import (
 
 // A bundle comes from others: its tables may have any values.
 func TestSettingsOfAnOddBundle(t *testing.T) {
+	const lacking = "the manifest alone has it"
 	for name, content := range map[string]map[string]string{
 		"nulls":       {"services": `[{"name":"kubelet"}]`, "cluster-pods": "[null]", "cluster-node": `{"node":null}`, "machine": "null", "registry": "null"},
 		"other types": {"services": `{"a":1}`},
 		"no services": {"machine": `{"hostname":"x"}`},
+		"lacking":     {"services": lacking, "machine": `{"hostname":"x"}`},
+		"half":        {"services": `[]`, "registry": `[{"key":`},
 	} {
 		record := NodeRecord{Name: "n", Folder: "nodes/n"}
 		for table := range content {
@@ -42,7 +46,9 @@ func TestSettingsOfAnOddBundle(t *testing.T) {
 		}
 		add(manifestName, manifest)
 		for table, text := range content {
-			add(record.table(table, "json"), []byte(text))
+			if text != lacking {
+				add(record.table(table, "json"), []byte(text))
+			}
 		}
 		tape.Close()
 		zipped.Close()
@@ -57,11 +63,16 @@ func TestSettingsOfAnOddBundle(t *testing.T) {
 		}
 		r := upgradecheck.NewReader(known)
 		err = bundle.Settings(t.Context(), r, true, known)
-		if (err != nil) != (name == "other types") || err == nil && len(r.Facts.Nodes) != 1 {
-			t.Errorf("%s: %v, %+v", name, err, r.Facts.Nodes)
+		if err != nil || len(r.Facts.Nodes) != 1 {
+			t.Fatalf("%s: %v, %+v", name, err, r.Facts.Nodes)
 		}
-		if name == "no services" && r.Facts.Nodes[0].Result != upgradecheck.NodeFailed {
-			t.Errorf("%+v", r.Facts.Nodes)
+		failed := r.Facts.Nodes[0].Result == upgradecheck.NodeFailed
+		if want := name == "no services" || name == "other types" || name == "lacking"; failed != want {
+			t.Errorf("%s: %+v", name, r.Facts.Nodes)
+		}
+		unread := slices.ContainsFunc(r.Facts.Unread, func(u upgradecheck.Unread) bool { return u.Place.Object == "registry" })
+		if unread != (name == "half") {
+			t.Errorf("%s: %+v", name, r.Facts.Unread)
 		}
 	}
 }

@@ -116,6 +116,11 @@ func (e *edit) at(field string, all []upgradecheck.Setting) error {
 	switch items, _ := container[name].([]any); {
 	case i < 0 || i >= len(items):
 		return &PlaceError{Field: field, Why: "it is no item of a list"}
+	case hasTwin(container["env"]) != "":
+		return &PlaceError{Field: field, Why: "the container has two variables " + hasTwin(container["env"]) +
+			", and an apply keeps one variable of a name"}
+	case name == "command" && i == len(items)-1 && continues(items[i], container["args"]):
+		return &PlaceError{Field: field, Why: "the value of the flag is the first item of args"}
 	case name == "env":
 		return e.variable(items[i], here)
 	case here[0].Form == upgradecheck.Script:
@@ -127,6 +132,31 @@ func (e *edit) at(field string, all []upgradecheck.Setting) error {
 		container[name] = withoutFlags(items, i, here)
 		return nil
 	}
+}
+
+// hasTwin returns the name of a variable that a list of variables has twice, quoted; "": there is none.
+func hasTwin(env any) string {
+	seen := map[any]bool{}
+	variables, _ := env.([]any)
+	for _, item := range variables {
+		variable, _ := item.(map[string]any)
+		if seen[variable["name"]] {
+			return fmt.Sprintf("%q", variable["name"])
+		}
+		seen[variable["name"]] = true
+	}
+	return ""
+}
+
+// continues reports whether a flag that ends the command has its value in args.
+func continues(flag, args any) bool {
+	text, _ := flag.(string)
+	items, _ := args.([]any)
+	if strings.Contains(text, "=") || len(items) == 0 {
+		return false
+	}
+	first, _ := items[0].(string)
+	return commandline.IsValue(first)
 }
 
 // inText removes settings from a text of a ConfigMap.
@@ -196,16 +226,20 @@ func (e *edit) container(field string) (container map[string]any, rest string, o
 func (e *edit) variable(item any, here []upgradecheck.Setting) error {
 	variable, _ := item.(map[string]any)
 	text, _ := variable["value"].(string)
-	words := []any{}
-	for _, word := range strings.Fields(text) {
-		words = append(words, word)
-	}
 	if !strings.HasPrefix(text, "--") { // gates alone
 		for _, s := range here {
 			text, _ = settingchange.WithoutGate(text, s.Name)
 		}
 		variable["value"] = text
 		return nil
+	}
+	fields := strings.Fields(text)
+	if strings.ContainsAny(text, `'"`) || strings.Join(fields, " ") != text {
+		return &PlaceError{Field: here[0].Place.Field, Why: "its arguments are quoted, or not separated by single spaces"}
+	}
+	words := make([]any, 0, len(fields))
+	for _, word := range fields {
+		words = append(words, word)
 	}
 	for i := len(words) - 1; i >= 0; i-- {
 		words = withoutFlags(words, i, here)
@@ -225,7 +259,7 @@ func withoutFlags(items []any, i int, here []upgradecheck.Setting) []any {
 	name := strings.ReplaceAll(strings.TrimLeft(written, "-"), "_", "-")
 	last := i // of the flag's items
 	if !together && i+1 < len(items) {
-		if next, _ := items[i+1].(string); commandline.IsValue(next) {
+		if next, _ := items[i+1].(string); commandline.IsValue(next) && !isOperator(next) {
 			last, value = i+1, next
 		}
 	}
@@ -248,6 +282,9 @@ func withoutFlags(items []any, i int, here []upgradecheck.Setting) []any {
 	}
 	return items
 }
+
+// isOperator reports whether an argument is one with which cmd.exe or PowerShell ends a command.
+func isOperator(arg string) bool { return arg != "" && strings.Trim(arg, "&|;<>") == "" }
 
 // verify returns an error unless the changed object lacks the removed settings and has all others.
 func (e *edit) verify(before []upgradecheck.Setting) error {

@@ -2,6 +2,7 @@ package objectfix
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/swdt-dev/swdt/internal/cluster/kubesettings"
 	"github.com/swdt-dev/swdt/internal/cluster/upgradecheck"
+	"github.com/swdt-dev/swdt/internal/format/redact"
 )
 
 func object(t *testing.T, text string) *unstructured.Unstructured {
@@ -63,6 +65,8 @@ func TestEdited(t *testing.T) {
 			map[string]any{"spec.template.spec.containers[a].command": []any{"kubelet.exe", "--v", "2"}}},
 		"several items": {template + "{name: a, image: a, command: [kube-proxy.exe, --feature_gates=WinDSR=true, --v=2, '--feature-gates=WinOverlay=true']}",
 			map[string]any{"spec.template.spec.containers[a].command": []any{"kube-proxy.exe", "--v=2"}}},
+		"a flag before an operator of the shell": {template + "{name: a, image: a, command: [cmd, /c, kubelet.exe, --pod-infra-container-image, '&&', echo, done]}",
+			map[string]any{"spec.template.spec.containers[a].command": []any{"cmd", "/c", "kubelet.exe", "&&", "echo", "done"}}},
 		"a script in an argument": {template + "{name: a, image: a, command: [powershell, -Command, \"C:\\\\k\\\\kube-proxy.exe --feature-gates=WinDSR=true --v=2\"]}",
 			map[string]any{"spec.template.spec.containers[a].command": []any{"powershell", "-Command", `C:\k\kube-proxy.exe --v=2`}}},
 		"variables": {template + "{name: kube-proxy, image: a, env: [{name: FEATURE_GATES, value: 'WinDSR=true'}, {name: KUBELET_ARGS, value: '--v=2 --cloud-config=x --register-node'}]}",
@@ -106,6 +110,12 @@ func TestWhatIsNotEdited(t *testing.T) {
 	for name, test := range map[string]struct{ object, want string }{
 		"a computed value": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\ndata:\n  run.ps1: \"$gates = @(\\\"WinDSR=true\\\")\\nC:\\\\k\\\\kube-proxy.exe --feature-gates=$gates\\n\"",
 			"change data.run.ps1, line 1: "},
+		"two variables of one name": {template + "{name: kube-proxy, image: a, env: [{name: FEATURE_GATES, value: 'WinDSR=true'}, {name: FEATURE_GATES, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]}",
+			"change spec.template.spec.containers[0].env[0].value: the container has two variables \"FEATURE_GATES\""},
+		"a flag whose value begins args": {template + "{name: a, image: a, command: [kubelet.exe, --pod-infra-container-image], args: [pause, --v=2]}",
+			"change spec.template.spec.containers[0].command[1]: the value of the flag is the first item of args"},
+		"a quoted argument in a variable": {template + "{name: a, image: a, env: [{name: KUBELET_ARGS, value: \"--node-labels='a=b  c' --cloud-config=x\"}]}",
+			"change spec.template.spec.containers[0].env[0].value: its arguments are quoted"},
 		"an immutable ConfigMap": {"apiVersion: v1\nkind: ConfigMap\nimmutable: true\nmetadata: {name: a, namespace: b}\ndata:\n  run.ps1: \"C:\\\\k\\\\kube-proxy.exe --feature-gates=WinDSR=true\\n\"",
 			"change immutable: "},
 	} {
@@ -120,6 +130,21 @@ func TestWhatIsNotEdited(t *testing.T) {
 	}
 }
 
+// A shown field has its lines, also those within an item, and no secret.
+func TestShownFields(t *testing.T) {
+	secrets, err := redact.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := (&Fix{secrets: secrets}).field("args", []any{"--token=abcdef.0123456789abcdef", "one\n+ two"}, "$password = 'hunter2-invented'\nend\n")
+	if want := []string{"one", "+ two"}; !slices.Equal(f.Before[1:], want) || len(f.After) != 2 || f.After[1] != "end" {
+		t.Errorf("%q, %q", f.Before, f.After)
+	}
+	if all := strings.Join(append(f.Before, f.After...), " "); strings.Contains(all, "abcdef.0123") || strings.Contains(all, "hunter2") {
+		t.Errorf("a secret is shown: %s", all)
+	}
+}
+
 // The tools that would undo a change, by the marks that they leave on objects.
 func TestSources(t *testing.T) {
 	for metadata, want := range map[string]string{
@@ -130,6 +155,7 @@ func TestSources(t *testing.T) {
 		"annotations: {objectset.rio.cattle.io/owner-name: rke2-kube-proxy}":                                                  "the manifest rke2-kube-proxy",
 		"labels: {addonmanager.kubernetes.io/mode: Reconcile}":                                                                "the addon manager",
 		"ownerReferences: [{apiVersion: operator.tigera.io/v1, kind: Installation, name: default, uid: x, controller: true}]": "the controller of Installation default",
+		"annotations: {meta.helm.sh/release-name: \"a\\nConfigMap b: unchanged\"}":                                            "of a ConfigMap b: unchanged would undo",
 		"labels: {app.kubernetes.io/managed-by: someone}":                                                                     "",
 	} {
 		got := strings.Join(sources(object(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, "+metadata+"}")), "; ")

@@ -17,6 +17,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/cluster/cni"
 	"github.com/swdt-dev/swdt/internal/cluster/kubesettings"
 	"github.com/swdt-dev/swdt/internal/cluster/upgradecheck"
+	"github.com/swdt-dev/swdt/internal/format/redact"
 )
 
 // Options are those of a fix.
@@ -32,6 +33,7 @@ type Options struct {
 type Fix struct {
 	server  *cni.Server
 	options Options
+	secrets *redact.Redactor
 	planned []*planned
 }
 
@@ -44,7 +46,11 @@ type planned struct {
 
 // Plan plans the removals from objects, and changes nothing. An object that cannot be changed has the reason in its Change.
 func Plan(ctx context.Context, c *cluster.Cluster, removals []upgradecheck.Removal, o Options) (*Fix, error) {
-	f := &Fix{server: cni.NewServer(c), options: o}
+	secrets, err := redact.New(nil)
+	if err != nil {
+		return nil, err
+	}
+	f := &Fix{server: cni.NewServer(c), options: o, secrets: secrets}
 	f.server.As, f.server.Take = Manager, o.Take
 	for _, name := range objectsOf(removals) {
 		p := &planned{Change: Change{Object: name, Result: Planned, Fields: []Field{}, Owners: []Owner{}, Sources: []string{}}}
@@ -113,7 +119,7 @@ func (f *Fix) plan(ctx context.Context, p *planned) error {
 	p.before, p.after = leaves(live), leaves(changed)
 	for i, l := range p.after {
 		if before := p.before[i].value; !same(before, l.value) {
-			p.Fields = append(p.Fields, Field{Name: l.name, Before: linesOf(before), After: linesOf(l.value)})
+			p.Fields = append(p.Fields, f.field(l.name, before, l.value))
 			p.Owners = append(p.Owners, owners(live, l)...)
 		}
 	}
@@ -123,6 +129,12 @@ func (f *Fix) plan(ctx context.Context, p *planned) error {
 	}
 	_, err = f.compare(ctx, p, live)
 	return err
+}
+
+// field returns the change of a field for a reader, without secrets.
+func (f *Fix) field(name string, before, after any) Field {
+	lines := func(value any) []string { return linesOf(value, f.secrets.String) }
+	return Field{Name: name, Before: lines(before), After: lines(after)}
 }
 
 // compare has the API server make the change without storing it.
@@ -200,20 +212,39 @@ func (f *Fix) apply(ctx context.Context, p *planned) (err error) {
 	if err != nil {
 		return err
 	}
-	return f.verify(ctx, p)
+	if err := f.verify(ctx, p); err != nil {
+		return &UnverifiedError{Object: p.Object, Err: err}
+	}
+	return nil
 }
 
-// verify returns an error if the object still has one of the settings.
+// An UnverifiedError reports an object that was changed, and that could not be read again or has other values than the plan.
+type UnverifiedError struct {
+	Object string
+	Err    error
+}
+
+func (e *UnverifiedError) Error() string {
+	return e.Object + " was changed, and it is not known to be as planned: " + e.Err.Error() + "; run the check again"
+}
+func (e *UnverifiedError) Unwrap() error { return e.Err }
+
+// verify returns an error if the object still has one of the settings, or another value than the plan.
 func (f *Fix) verify(ctx context.Context, p *planned) error {
 	live, err := f.again(ctx, p)
 	if err != nil {
 		return err
 	}
 	changed, err := edited(f.options.Table, live, p.removals)
-	if err == nil && !isSame(leaves(live), leaves(changed)) {
-		err = &KeptError{Object: p.Object}
+	switch {
+	case err != nil:
+		return err
+	case !isSame(leaves(live), leaves(changed)):
+		return &KeptError{Object: p.Object}
+	case !isSame(full(leaves(live)), full(p.after)):
+		return &ChangedError{Object: p.Object}
 	}
-	return err
+	return nil
 }
 
 // again reads an object of the plan.
@@ -232,6 +263,14 @@ func (f *Fix) again(ctx context.Context, p *planned) (*unstructured.Unstructured
 // isSame reports whether two objects have the same fields, with the same values.
 func isSame(a, b []leaf) bool {
 	return slices.EqualFunc(a, b, func(a, b leaf) bool { return a.name == b.name && same(a.value, b.value) })
+}
+
+// full returns the fields that have a value: the API server leaves out a field without one.
+func full(all []leaf) []leaf {
+	return slices.DeleteFunc(slices.Clone(all), func(l leaf) bool {
+		items, isList := l.value.([]any)
+		return l.value == nil || l.value == "" || isList && len(items) == 0
+	})
 }
 
 // A ChangedError reports an object whose fields have changed since the plan.

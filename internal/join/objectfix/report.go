@@ -111,6 +111,11 @@ func Failure(changes []Change) error {
 	var all []error
 	for _, c := range changes {
 		if c.Result == Failed || c.Result == Conflict {
+			var changed *UnverifiedError
+			if errors.As(c.err, &changed) {
+				all = append(all, c.err)
+				continue
+			}
 			all = append(all, fmt.Errorf("%s was not changed: %w", c.Object, c.err))
 		}
 	}
@@ -176,17 +181,17 @@ func ended(lines []string) (all []string) {
 	return all
 }
 
-// linesOf returns the lines of a text, or the items of a list.
-func linesOf(value any) []string {
-	lines := []string{}
-	if items, ok := value.([]any); ok {
-		for _, item := range items {
-			lines = append(lines, fmt.Sprint(item))
-		}
-		return lines
+// linesOf returns the lines of a text, or of the items of a list, as shown.
+func linesOf(value any, shown func(string) string) []string {
+	items, ok := value.([]any)
+	if !ok {
+		items = []any{value}
 	}
-	for line := range strings.Lines(fmt.Sprint(value)) {
-		lines = append(lines, strings.TrimSuffix(line, "\n"))
+	lines := []string{}
+	for _, item := range items {
+		for line := range strings.Lines(shown(fmt.Sprint(item))) {
+			lines = append(lines, strings.TrimSuffix(line, "\n"))
+		}
 	}
 	return lines
 }

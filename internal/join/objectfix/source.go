@@ -12,7 +12,9 @@ import (
 // sources returns the tools that have made an object, which would undo a change of it, with what to change instead.
 func sources(o *unstructured.Unstructured) (all []string) {
 	labels, annotations := o.GetLabels(), o.GetAnnotations()
-	add := func(name, source string) { all = append(all, name+" would undo the change: "+source) }
+	add := func(name, source string) { // names of the cluster are in it, which are one line each
+		all = append(all, strings.Join(strings.Fields(name+" would undo the change: "+source), " "))
+	}
 	// https://helm.sh/docs/chart_best_practices/labels/
 	if release := annotations["meta.helm.sh/release-name"]; release != "" || labels["app.kubernetes.io/managed-by"] == "Helm" {
 		add("the next `helm upgrade`"+quotedOr(" of ", release), "change the values of the release")
@@ -25,12 +27,12 @@ func sources(o *unstructured.Unstructured) (all []string) {
 		add("Argo CD", "change the repository of the application "+id)
 	}
 	// https://fluxcd.io/flux/faq/#how-do-i-debug-not-ready-errors: both controllers label what they apply
-	for label, kind := range map[string]string{"kustomize.toolkit.fluxcd.io/name": "Kustomization", "helm.toolkit.fluxcd.io/name": "HelmRelease"} {
-		if name := labels[label]; name != "" {
-			add("Flux", "change the source of the "+kind+" "+name)
+	for _, flux := range [][2]string{{"kustomize.toolkit.fluxcd.io/name", "Kustomization"}, {"helm.toolkit.fluxcd.io/name", "HelmRelease"}} {
+		if name := labels[flux[0]]; name != "" {
+			add("Flux", "change the source of the "+flux[1]+" "+name)
 		}
 	}
-	// https://kubernetes.io/docs/tasks/administer-cluster/... addon-manager/README.md of kubernetes/kubernetes
+	// cluster/addons/addon-manager/README.md of kubernetes/kubernetes
 	if labels["addonmanager.kubernetes.io/mode"] == "Reconcile" {
 		add("the addon manager", "change the manifest of the addon on the control plane")
 	}
@@ -61,7 +63,7 @@ func effects(o *unstructured.Unstructured) string {
 	case o.GetKind() == "ConfigMap" && o.GetName() == "kubelet-config" && o.GetNamespace() == metav1.NamespaceSystem:
 		return "nodes that join, and `kubeadm upgrade node`, read it; a running node has a file of its own"
 	case o.GetKind() == "ConfigMap":
-		return "pods that mount it read it when they start: restart them with `kubectl rollout restart`"
+		return "pods that mount it read it when they start: restart the DaemonSet or Deployment that they belong to"
 	case strategy == "OnDelete":
 		return "its pods get the change when they are deleted (updateStrategy OnDelete)"
 	}
