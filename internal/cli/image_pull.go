@@ -190,7 +190,12 @@ func (a *app) wantedImages(ctx context.Context, o *imagePullOptions) (w wanted, 
 
 // on returns the images for a node by the name of its Node object: the named ones, and those of pods that it takes.
 func (w wanted) on(name string, images []string) []string {
-	all := slices.Clone(images)
+	all := []string{}
+	for _, image := range images {
+		if !slices.Contains(all, image) {
+			all = append(all, image)
+		}
+	}
 	for _, p := range w.pods {
 		if n := w.nodes[name]; n != nil && placement.Refuses(n, p.Spec) != "" {
 			continue

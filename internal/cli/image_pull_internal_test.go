@@ -1,49 +1,30 @@
 package cli
 
 import (
-	"slices"
+	"encoding/base64"
+	"os"
+	"path/filepath"
 	"testing"
-
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/swdt-dev/swdt/internal/cluster/kubesettings"
-	"github.com/swdt-dev/swdt/internal/cluster/upgradecheck"
 )
 
-// A node pulls the images of pods that are scheduled to it alone: by selectors, affinity and taints.
-func TestANodePullsWhatIsScheduledToIt(t *testing.T) {
-	table, err := kubesettings.Load()
-	if err != nil {
+// A node gets the login of docker login only with --send-login.
+func TestALoginIsSentOnlyIfAsked(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv("DOCKER_CONFIG", folder)
+	config := `{"auths": {"x.test": {"auth": "` + base64.StdEncoding.EncodeToString([]byte("ci:s3cret")) + `"}}}`
+	if err := os.WriteFile(filepath.Join(folder, "config.json"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := upgradecheck.NewReader(table)
-	r.Documents([]byte(`
-{kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {os: {name: windows}, containers: [{image: any}]}}
----
-{kind: Pod, apiVersion: v1, metadata: {name: b}, spec: {os: {name: windows}, nodeSelector: {pool: a}, containers: [{image: selected}]}}
----
-kind: Pod
-apiVersion: v1
-metadata: {name: c}
-spec:
-  os: {name: windows}
-  tolerations: [{key: gpu, operator: Exists}]
-  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [
-    {matchExpressions: [{key: pool, operator: NotIn, values: [a]}]}]}}}
-  containers: [{image: tolerated}]
-`), upgradecheck.Place{File: "pods.yaml"})
-	node := func(pool string, taints ...corev1.Taint) *corev1.Node {
-		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: pool, Labels: map[string]string{"pool": pool}}, Spec: corev1.NodeSpec{Taints: taints}}
-	}
-	w := wanted{pods: r.Pods, nodes: map[string]*corev1.Node{"a": node("a"),
-		"b": node("b", corev1.Taint{Key: "gpu", Effect: corev1.TaintEffectNoSchedule})}}
-	for name, want := range map[string][]string{"a": {"named", "any", "selected"}, "b": {"named", "tolerated"}} {
-		if got := w.on(name, []string{"named"}); !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", name, got, want)
+	for _, asked := range []bool{false, true} {
+		o := &imagePullOptions{images: []string{"x.test/app:1"}, sendLogin: asked}
+		a := &app{}
+		a.global.parallel = 1
+		if err := o.complete(a); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if got := (wanted{pods: r.Pods}).on("", nil); len(got) != 3 {
-		t.Errorf("without a cluster: %v", got)
+		got, err := o.logins(t.Context(), "x.test/app:1")
+		if err != nil || (got.GetPassword() == "s3cret") != asked || (got == nil) == asked {
+			t.Errorf("asked for: %t; %v, %v", asked, got, err)
+		}
 	}
 }

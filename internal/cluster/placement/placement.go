@@ -16,6 +16,9 @@ const OtherLabels = "does not have the labels"
 // Refuses returns why a node does not take pods; "": it takes them. Taints for a state of the node, such as a cordon, do not
 // count.
 func Refuses(n *corev1.Node, spec corev1.PodSpec) string {
+	if spec.NodeName != "" && spec.NodeName != n.Name {
+		return "is not the node that the pod names"
+	}
 	matches, err := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: spec}).Match(n)
 	if err != nil {
 		return "" // the API server rejects the selector

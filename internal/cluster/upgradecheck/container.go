@@ -52,7 +52,7 @@ func isHostProcess(spec, container *yaml.Node) bool {
 
 // placing returns what decides which nodes take the pods. It leaves out a field that the API server would reject.
 func placing(spec *yaml.Node, selectors map[string]string) corev1.PodSpec {
-	p := corev1.PodSpec{NodeSelector: selectors}
+	p := corev1.PodSpec{NodeSelector: selectors, NodeName: documents.Text(spec, "nodeName")}
 	decode(documents.Child(spec, "affinity"), &p.Affinity)
 	decode(documents.Child(spec, "tolerations"), &p.Tolerations)
 	return p

@@ -142,10 +142,11 @@ func (w *workloads) pods(ctx context.Context) error {
 	return w.failed("Pods", "", "pods", err)
 }
 
-// madeBy reports whether the controller of an object is of one of the kinds.
+// madeBy reports whether the controller of an object is of one of the kinds of Kubernetes. Others have the same names, such as
+// the Job of volcano.sh and the DaemonSet of kruise.io.
 func madeBy(object metav1.Object, kinds ...string) bool {
 	owner := metav1.GetControllerOf(object)
-	return owner != nil && slices.Contains(kinds, owner.Kind)
+	return owner != nil && slices.Contains([]string{"v1", "apps/v1", "batch/v1"}, owner.APIVersion) && slices.Contains(kinds, owner.Kind)
 }
 
 func (w *workloads) failed(what, group, resource string, err error) error {

@@ -26,7 +26,8 @@ func about(name, controller string) metav1.ObjectMeta {
 	m := metav1.ObjectMeta{Namespace: "shop", Name: name}
 	if controller != "" {
 		yes := true
-		m.OwnerReferences = []metav1.OwnerReference{{Kind: controller, Name: "owner", Controller: &yes}}
+		version, kind, _ := strings.Cut(controller, " ")
+		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: "owner", Controller: &yes}}
 	}
 	return m
 }
@@ -49,19 +50,20 @@ func everyKind() []runtime.Object {
 		&appsv1.DaemonSet{ObjectMeta: about("daemon", ""), Spec: appsv1.DaemonSetSpec{Template: template("daemon")}},
 		&appsv1.Deployment{ObjectMeta: about("deployment", ""), Spec: appsv1.DeploymentSpec{Template: template("deployment")}},
 		&appsv1.StatefulSet{ObjectMeta: about("stateful", ""), Spec: appsv1.StatefulSetSpec{Template: template("stateful")}},
-		&appsv1.ReplicaSet{ObjectMeta: about("rollout", "Rollout"), Spec: appsv1.ReplicaSetSpec{Replicas: &one, Template: template("rollout")}},
-		&appsv1.ReplicaSet{ObjectMeta: about("old", "Rollout"), Spec: appsv1.ReplicaSetSpec{Replicas: &none, Template: old}},
-		&appsv1.ReplicaSet{ObjectMeta: about("of-deployment", "Deployment"), Spec: appsv1.ReplicaSetSpec{Template: old}},
+		&appsv1.ReplicaSet{ObjectMeta: about("rollout", "argoproj.io/v1alpha1 Rollout"), Spec: appsv1.ReplicaSetSpec{Replicas: &one, Template: template("rollout")}},
+		&appsv1.ReplicaSet{ObjectMeta: about("old", "argoproj.io/v1alpha1 Rollout"), Spec: appsv1.ReplicaSetSpec{Replicas: &none, Template: old}},
+		&appsv1.ReplicaSet{ObjectMeta: about("of-deployment", "apps/v1 Deployment"), Spec: appsv1.ReplicaSetSpec{Template: old}},
 		&corev1.ReplicationController{ObjectMeta: about("controller", ""), Spec: corev1.ReplicationControllerSpec{Template: &kept}},
 		&batchv1.CronJob{ObjectMeta: about("cron", ""), Spec: batchv1.CronJobSpec{
 			JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: template("cron")}}}},
 		&batchv1.Job{ObjectMeta: about("job", ""), Spec: batchv1.JobSpec{Template: template("job")}},
-		&batchv1.Job{ObjectMeta: about("of-cron", "CronJob"), Spec: batchv1.JobSpec{Template: old}},
+		&batchv1.Job{ObjectMeta: about("of-cron", "batch/v1 CronJob"), Spec: batchv1.JobSpec{Template: old}},
 		&batchv1.Job{ObjectMeta: about("ended", ""), Spec: batchv1.JobSpec{Template: old}, Status: ended},
 		&corev1.Pod{ObjectMeta: about("bare", ""), Spec: windowsPods("bare")},
-		&corev1.Pod{ObjectMeta: about("static", "Node"), Spec: windowsPods("static")},
-		&corev1.Pod{ObjectMeta: about("game", "GameServer"), Spec: windowsPods("game")},
-		&corev1.Pod{ObjectMeta: about("of-set", "ReplicaSet"), Spec: windowsPods("not")},
+		&corev1.Pod{ObjectMeta: about("static", "v1 Node"), Spec: windowsPods("static")},
+		&corev1.Pod{ObjectMeta: about("game", "agones.dev/v1 GameServer"), Spec: windowsPods("game")},
+		&corev1.Pod{ObjectMeta: about("volcano", "batch.volcano.sh/v1alpha1 Job"), Spec: windowsPods("volcano")},
+		&corev1.Pod{ObjectMeta: about("of-set", "apps/v1 ReplicaSet"), Spec: windowsPods("not")},
 		&corev1.Pod{ObjectMeta: about("over", ""), Spec: windowsPods("not"), Status: corev1.PodStatus{Phase: corev1.PodSucceeded}},
 		&corev1.Pod{ObjectMeta: about("linux", ""), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "not"}}}},
 	}
@@ -90,7 +92,7 @@ func TestEveryKindOfWorkload(t *testing.T) {
 	got, unread := images(t, fake.NewClientset(everyKind()...))
 	want := map[string]string{"DaemonSet shop/daemon": "daemon", "Deployment shop/deployment": "deployment", "StatefulSet shop/stateful": "stateful",
 		"ReplicaSet shop/rollout": "rollout", "ReplicationController shop/controller": "controller", "CronJob shop/cron": "cron",
-		"Job shop/job": "job", "Pod shop/bare": "bare", "Pod shop/static": "static", "Pod shop/game": "game"}
+		"Job shop/job": "job", "Pod shop/bare": "bare", "Pod shop/static": "static", "Pod shop/game": "game", "Pod shop/volcano": "volcano"}
 	if diff := cmp.Diff(want, got); diff != "" || len(unread) > 0 {
 		t.Errorf("unread %v, -want +got:\n%s", unread, diff)
 	}

@@ -66,8 +66,8 @@ func Look(ctx context.Context, n *node.Node, pipe string, names []string, r ui.R
 // Logins returns the login for the registry of an image; nil: none.
 type Logins func(ctx context.Context, image string) (*runtimev1.AuthConfig, error)
 
-// Pull makes a node pull the images of its plan, one after the other. The first failure ends it, and the images after that are
-// reported as not begun. The results are those of all images, also with an error.
+// Pull makes a node pull the images of its plan, one after the other, also after a failure. If ctx ends, the images after that
+// are reported as not begun. The results are those of all images, also with an error.
 func Pull(ctx context.Context, n *node.Node, pipe string, plan []Step, logins Logins, r ui.Reporter) (results []ImageResult, err error) {
 	results = Results(plan)
 	client, err := criclient.Open(ctx, n, pipe, criclient.Options{Reconnect: r})
@@ -79,12 +79,15 @@ func Pull(ctx context.Context, n *node.Node, pipe string, plan []Step, logins Lo
 		if !step.Pull {
 			continue
 		}
-		if err := pull(ctx, client, step, logins, r, &results[i]); err != nil {
-			results[i].Result, results[i].Message = Failed, err.Error()
-			return results, err
+		if failed := pull(ctx, client, step, logins, r, &results[i]); failed != nil {
+			results[i].Result, results[i].Message = Failed, failed.Error()
+			err = errors.Join(err, failed)
+		}
+		if ctx.Err() != nil {
+			break
 		}
 	}
-	return results, nil
+	return results, err
 }
 
 func pull(ctx context.Context, client *criclient.Client, step Step, logins Logins, r ui.Reporter, result *ImageResult) error {
@@ -107,10 +110,13 @@ func pull(ctx context.Context, client *criclient.Client, step Step, logins Login
 	}
 	transfer.End()
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; the node needs a way to the registry and, if that asks for a login, --send-login", err)
 	}
 	result.Result, result.Digest = Pulled, has.Digest
-	if step.Digest != "" && has.Digest != "" && has.Digest != step.Digest {
+	if has.Is(step.Digest) {
+		result.Digest = step.Digest
+	}
+	if step.Digest != "" && has.Digest != "" && !has.Is(step.Digest) {
 		result.Message = "the node's registry or mirror has another image than " + step.Digest
 		r.Warn("%s: %s", step.Image, result.Message)
 	}

@@ -2,6 +2,7 @@ package imagepull_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"oras.land/oras-go/v2/registry/remote/auth"
@@ -17,7 +18,10 @@ func TestALoginIsForTheRegistryOfTheImage(t *testing.T) {
 		if host != "registry-1.docker.io" && host != "x.test:5000" {
 			return auth.EmptyCredential, nil
 		}
-		return auth.Credential{Username: "ci", Password: "s3cret", RefreshToken: "refresh"}, nil
+		if host == "x.test:5000" {
+			return auth.Credential{Username: "ci", Password: "s3cret"}, nil
+		}
+		return auth.Credential{Username: "00000000-0000", RefreshToken: "refresh"}, nil
 	})
 	for image, want := range map[string]string{"app": "https://registry-1.docker.io", "x.test:5000/team/app:1": "https://x.test:5000",
 		"other.test/app:1": ""} {
@@ -25,9 +29,16 @@ func TestALoginIsForTheRegistryOfTheImage(t *testing.T) {
 		if err != nil || got.GetServerAddress() != want || (got == nil) != (want == "") {
 			t.Errorf("%s: %v, %v", image, got, err)
 		}
-		if want != "" && (got.GetUsername() != "ci" || got.GetPassword() != "s3cret" || got.GetIdentityToken() != "refresh") {
-			t.Errorf("%s: another login", image)
+		sent := got.GetUsername() + " " + got.GetPassword() + " " + got.GetIdentityToken()
+		if login := map[string]string{"app": "  refresh", "x.test:5000/team/app:1": "ci s3cret "}[image]; want != "" && sent != login {
+			t.Errorf("%s: %q, want %q", image, sent, login)
 		}
+	}
+	logins = imagepull.LoginsOf(func(context.Context, string) (auth.Credential, error) {
+		return auth.Credential{AccessToken: "t0ken"}, nil
+	})
+	if got, err := logins(t.Context(), "app"); got != nil || err == nil || strings.Contains(err.Error(), "t0ken") {
+		t.Errorf("a registry token: %v, %v", got, err)
 	}
 	if got, err := imagepull.NoLogins(t.Context(), "app"); got != nil || err != nil {
 		t.Errorf("%v, %v", got, err)

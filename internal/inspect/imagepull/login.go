@@ -2,6 +2,7 @@ package imagepull
 
 import (
 	"context"
+	"fmt"
 
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"oras.land/oras-go/v2/registry/remote/auth"
@@ -14,7 +15,8 @@ func NoLogins(context.Context, string) (*runtimev1.AuthConfig, error) { return n
 
 // LoginsOf sends the login for the registry of each image. The address of the server is in it, so that containerd uses it for
 // that registry alone, and not for a mirror in its place (ParseAuth of the CRI plugin, internal/cri/server/images/image_pull.go
-// in containerd 2.4.2, pkg/cri/server/image_pull.go before 2.0).
+// in containerd 2.4.2, pkg/cri/server/image_pull.go from 1.5 on). ParseAuth prefers a user to an identity token, and refuses a
+// registry token.
 func LoginsOf(credential auth.CredentialFunc) Logins {
 	return func(ctx context.Context, image string) (*runtimev1.AuthConfig, error) {
 		at, err := distribution.ParseImage(image)
@@ -25,7 +27,15 @@ func LoginsOf(credential auth.CredentialFunc) Logins {
 		if err != nil || has == auth.EmptyCredential {
 			return nil, err
 		}
-		return &runtimev1.AuthConfig{ServerAddress: "https://" + at.Host(), Username: has.Username, Password: has.Password,
-			IdentityToken: has.RefreshToken, RegistryToken: has.AccessToken}, nil
+		to := &runtimev1.AuthConfig{ServerAddress: "https://" + at.Host()}
+		switch {
+		case has.RefreshToken != "":
+			to.IdentityToken = has.RefreshToken
+		case has.Username != "":
+			to.Username, to.Password = has.Username, has.Password
+		default:
+			return nil, fmt.Errorf("send the login for %s: it is a registry token, which containerd does not take; log in with a user and a password", at.Host())
+		}
+		return to, nil
 	}
 }

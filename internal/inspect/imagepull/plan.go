@@ -47,7 +47,7 @@ func plan(check imagecheck.Report, node, image string, has map[string]criclient.
 		return step
 	}
 	step.Digest, step.NewBytes = digest, on.NewBytes
-	if named && present.Digest == digest {
+	if named && present.Is(digest) {
 		step.NewBytes = 0
 		return step
 	}

@@ -91,7 +91,8 @@ func (s *slowImages) handle(c *content) grpc.StreamHandler {
 				return err
 			}
 			return send(stream, &runtimev1.ImageStatusResponse{Image: &runtimev1.Image{Id: "sha256:x",
-				RepoDigests: []string{"mirror.test/other@sha256:other", "x.test/app@sha256:one"}}})
+				RepoDigests: []string{"mirror.test/app@" + digest("a"), "x.test/app-two@" + digest("b"), "x.test/app@" + digest("c"),
+					"x.test/app@" + digest("d")}}})
 		}
 		return c.handle(service, stream)
 	}
@@ -122,7 +123,7 @@ func pulled(t *testing.T, login *runtimev1.AuthConfig, c *content) (progress []i
 		defer client.Close()
 		has, err := client.Pull(t.Context(), "x.test/app:1", criclient.PullOptions{Login: login,
 			Progress: func(n int64) { progress = append(progress, n) }})
-		if err != nil || has.Digest != "sha256:one" {
+		if err != nil || has.Digest != digest("d") || !has.Is(digest("c")) || has.Is(digest("a")) || has.Is(digest("b")) || has.Is("") {
 			t.Errorf("%+v, %v", has, err)
 		}
 	})
@@ -172,3 +173,6 @@ func TestHostileDownloads(t *testing.T) {
 		})
 	}
 }
+
+// digest returns a digest of one repeated digit.
+func digest(digit string) string { return "sha256:" + strings.Repeat(digit, 64) }

@@ -3,9 +3,11 @@ package criclient
 import (
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/swdt-dev/swdt/internal/wire/distribution"
 )
 
 // Pulled is an image that the runtime has.
@@ -16,6 +18,13 @@ type Pulled struct {
 	Digest string `json:"digest"`
 	ID     string `json:"id"`
 	Size   uint64 `json:"size"` // bytes
+	// digests are those of the image in the repository of Name: a tag that moved while the image stayed the same has two.
+	digests []string
+}
+
+// Is reports whether the image is the one that a repository has under a digest.
+func (p Pulled) Is(digest string) bool {
+	return digest != "" && (p.Digest == digest || slices.Contains(p.digests, digest))
 }
 
 // PullOptions are the login and the progress of a pull.
@@ -53,20 +62,25 @@ func (c *Client) Image(ctx context.Context, name string) (has Pulled, found bool
 	if is == nil {
 		return Pulled{}, false, nil
 	}
-	return Pulled{Name: name, Digest: digestOf(is, name), ID: is.GetId(), Size: is.GetSize()}, true, nil
+	has = Pulled{Name: name, ID: is.GetId(), Size: is.GetSize(), digests: digestsOf(is, name)}
+	if len(has.digests) > 0 {
+		has.Digest = has.digests[len(has.digests)-1]
+	}
+	return has, true, nil
 }
 
-// digestOf returns the digest of the image's manifest, or "". An image with the names of several repositories has that of the
-// named one.
-func digestOf(image *runtimev1.Image, name string) (first string) {
+// digestsOf returns the digests of the image's manifests in the repository that a name has, the newest last. containerd lists
+// them by the names of all repositories from which the image was pulled.
+func digestsOf(image *runtimev1.Image, name string) (all []string) {
+	at, err := distribution.ParseImage(name)
+	if err != nil {
+		return nil
+	}
 	for _, reference := range image.GetRepoDigests() {
-		repository, digest, ok := strings.Cut(reference, "@")
-		if ok && strings.HasPrefix(name, repository) {
-			return digest
-		}
-		if first == "" {
-			first = digest
+		of, err := distribution.ParseImage(reference)
+		if err == nil && of.Registry == at.Registry && of.Repository == at.Repository {
+			all = append(all, of.Digest)
 		}
 	}
-	return first
+	return all
 }
