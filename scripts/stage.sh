@@ -176,7 +176,7 @@ stage_cluster() {
 	make --no-print-directory images
 	use_lab all containerds node older proxies cluster
 	SWDT_LAB_CLUSTER=required SWDT_FLEET_NODES=1000 end_to_end cluster -p 1 ./e2e/... \
-		./internal/{sandbox,cluster,node/viapod,join/preflight,join/podnetwork,join/smoke,rollout/control}/...
+		./internal/{sandbox,cluster,node/viapod,join/objectfix,join/preflight,join/podnetwork,join/smoke,rollout/control}/...
 }
 
 stage_vms() {
