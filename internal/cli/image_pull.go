@@ -27,6 +27,7 @@ import (
 	"github.com/swdt-dev/swdt/internal/rollout"
 	"github.com/swdt-dev/swdt/internal/rollout/waves"
 	"github.com/swdt-dev/swdt/internal/ui"
+	"github.com/swdt-dev/swdt/internal/wire/distribution"
 )
 
 // imagePullOptions are the flags of image pull.
@@ -92,6 +93,11 @@ func (o *imagePullOptions) complete(a *app) error {
 	}
 	if len(o.images) == 0 && len(o.manifests) == 0 && !o.cluster.named() {
 		return usagef("there is no image to pull: name images, or --manifests with pods for Windows, or the cluster with --kubeconfig")
+	}
+	for _, image := range o.images {
+		if _, err := distribution.ParseImage(image); err != nil {
+			return usagef("%v", err)
+		}
 	}
 	credential, err := login.Docker()
 	if err != nil {
